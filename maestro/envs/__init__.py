@@ -1,0 +1,46 @@
+"""The worlds: one file or folder each, found by its name.
+
+A world's module publishes `make_world(num_games, **options)`, `State`, `make_reference_policy(num_games)` and
+`make_random_policy(num_games)`; its success tests are in `SUCCESS_TESTS`, a table from name to class, in the module
+itself or in its `tasks` file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+from maestro.errors import UnknownNameError
+
+_NOT_WORLDS = {"world", "gym"}
+
+
+def world_names() -> list[str]:
+    """Return the names of the worlds there are, in alphabetical order, without importing any."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_WORLDS)
+
+
+def load_world_module(name: str) -> ModuleType:
+    """Import the module of a world.
+
+    Raises UnknownNameError (with suggestions) for a name without a module.
+    """
+    if name not in world_names():
+        raise UnknownNameError("world", name, world_names())
+    return importlib.import_module(f"maestro.envs.{name}")
+
+
+def make_world(name: str, num_games: int, **options: Any) -> Any:
+    """Make a `World` of `num_games` games; `options` are the world's own (NetHack: `NetHackOptions`)."""
+    return load_world_module(name).make_world(num_games, **options)
+
+
+def success_tests(name: str) -> dict[str, Any]:
+    """Return the success tests of a world by their names, as task.toml gives them."""
+    module = load_world_module(name)
+    if not hasattr(module, "SUCCESS_TESTS"):
+        module = importlib.import_module(f"maestro.envs.{name}.tasks")
+    return dict(module.SUCCESS_TESTS)

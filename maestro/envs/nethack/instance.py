@@ -1,0 +1,185 @@
+"""One running copy of NetHack: its files, its options, its private engine, and pages shared with its siblings.
+
+NLE loads a copy of the engine for every instance and takes its options from one string. An options *file* can say
+more (exceptions from autopickup, hidden messages), and a file needs the string to be its path and nothing else; so
+instances are made here directly on NLE's compiled core, and no installed file is touched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import shutil
+import tempfile
+from importlib import metadata, resources
+
+import numpy as np
+
+from maestro.errors import DependencyError, EngineError
+
+SUPPORTED_NLE = ("1.0.0", "1.1.0")
+
+try:
+    import nle.nethack.nethack as _nle
+    from nle import _pynethack
+except ImportError as error:  # pragma: no cover - exercised by a test in a subprocess without nle
+    raise DependencyError(
+        "NetHack Learning Environment (nle) cannot be imported",
+        where="maestro.envs.nethack",
+        expected=f"nle {SUPPORTED_NLE[0]}",
+        hint=f"pip install nle=={SUPPORTED_NLE[0]} ({error})",
+    ) from error
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+_MAP_FIXED = 0x10
+
+OBSERVATION_DESC = _nle.OBSERVATION_DESC
+"""Name to shape and dtype of the arrays the engine can fill. Source: nle.nethack."""
+
+
+def check_nle_version() -> str:
+    """Return the installed version of nle; raise DependencyError for one this project was not tested with."""
+    version = metadata.version("nle")
+    if version not in SUPPORTED_NLE:
+        raise DependencyError(
+            f"nle {version} is installed",
+            where="maestro.envs.nethack",
+            expected="nle " + " or ".join(SUPPORTED_NLE),
+            hint=f"pip install nle=={SUPPORTED_NLE[0]}",
+        )
+    return version
+
+
+class Instance:
+    """A private copy of the engine with its own folder of game files, started anew by every `restart`."""
+
+    def __init__(self, character: str, buffers: dict[str, np.ndarray], *, wizard: bool = False):
+        """Prepare the files; the game itself begins with `restart`.
+
+        `buffers` are the arrays (one game's rows) the engine writes its observations into from now on.
+        """
+        self._folder = tempfile.TemporaryDirectory(prefix="maestro-nethack-")
+        folder = self._folder.name
+        os.symlink(os.path.join(_nle.HACKDIR, "nhdat"), os.path.join(folder, "nhdat"))
+        for name in ("perm", "record", "logfile", "xlogfile"):
+            open(os.path.join(folder, name), "wb").close()
+        os.mkdir(os.path.join(folder, "save"))
+        options = resources.files("maestro.envs.nethack").joinpath("nethackrc").read_text()
+        options += f"OPTIONS=name:Agent-{character}\n" + ("OPTIONS=playmode:debug\n" if wizard else "")
+        path = os.path.join(folder, "nethackrc")
+        with open(path, "w") as file:
+            file.write(options)
+        self._file, self.library_path = _copy_of_engine(folder)
+        self._engine = _pynethack.Nethack(self.library_path, folder, "@" + path, True)
+        self._buffers = buffers
+        self._engine.set_buffers(**buffers)
+        self.send = self._engine.step
+        self.is_done = self._engine.done
+
+    def restart(self, seeds: tuple[int, int] | None, wizkit: str = "") -> None:
+        """Begin a new game, with `seeds` (core, display) or, without, with seeds of the engine's own.
+
+        `wizkit` (wizard mode): names of objects to carry from the start, one per line.
+        """
+        if self._engine is None:
+            raise EngineError("this game was closed", where="Instance.restart", hint="make a new world")
+        if seeds is not None:
+            self._engine.set_initial_seeds(*seeds, False)
+        if wizkit:
+            self._engine.set_wizkit(wizkit)
+        self._engine.reset()
+        share_read_only_pages(os.fstat(self._file.fileno()).st_ino)
+
+    def seeds(self) -> tuple[int, int]:
+        """Return the seeds (core, display) the running game was begun with."""
+        core, display, _ = self._engine.get_seeds()
+        return core, display
+
+    def how_done(self) -> str:
+        """Return how the game ended as NetHack names it: 'DIED', 'STARVING', 'ESCAPED', 'QUIT', ..."""
+        return self._engine.how_done().name
+
+    def close(self) -> None:
+        """End the game and remove its files. Harmless when called twice."""
+        if self._engine is None:
+            return
+        self._engine.close()
+        self._engine = self.send = self.is_done = None
+        self._file.close()
+        self._folder.cleanup()
+
+
+def _copy_of_engine(folder: str):
+    """Copy the engine's library to a file without a name and return (open file, path to load it by)."""
+    if hasattr(os, "memfd_create"):
+        file = os.fdopen(os.memfd_create("nle.so"), "w+b")
+    else:
+        file = tempfile.TemporaryFile(suffix="libnethack.so", dir=folder)
+    with open(_nle.DLPATH, "rb") as source:
+        shutil.copyfileobj(source, file)
+    file.flush()
+    return file, f"/proc/self/fd/{file.fileno()}"
+
+
+def share_read_only_pages(inode: int) -> int:
+    """Map the read-only pages of an engine copy onto the original file and return how many segments were mapped.
+
+    Copies step in turn, and with private code each would push the others' out of the cache. Only segments that are
+    byte for byte those of the file are shared (compared once per process); relocated ones stay private.
+
+    Args:
+        inode: of the engine copy, as /proc/self/maps lists it. Not found there: nothing happens.
+    """
+    shared = 0
+    for address, length, access, offset in _segments(inode):
+        if access not in ("r-xp", "r--p") or not _equals_file(address, length, offset):
+            continue
+        protection = mmap.PROT_READ | (mmap.PROT_EXEC if "x" in access else 0)
+        flags = mmap.MAP_PRIVATE | _MAP_FIXED
+        if _LIBC.mmap(address, length, protection, flags, _engine_file(), offset) != address:
+            raise EngineError(
+                f"sharing pages failed: {os.strerror(ctypes.get_errno())}", where="maestro.envs.nethack"
+            )
+        shared += 1
+    return shared
+
+
+@functools.cache
+def _engine_file() -> int:
+    """Return a descriptor of the original library, opened once per process."""
+    return os.open(_nle.DLPATH, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _equals_file(address: int, length: int, offset: int) -> bool:
+    """Say whether a segment in memory holds what the file holds; all copies are loaded alike, so one look will do."""
+    known = _EQUAL_SEGMENTS.get((offset, length))
+    if known is None:
+        data = os.pread(_engine_file(), length, offset).ljust(length, b"\0")
+        known = _EQUAL_SEGMENTS[offset, length] = ctypes.string_at(address, length) == data
+    return known
+
+
+_EQUAL_SEGMENTS: dict[tuple[int, int], bool] = {}
+
+
+def _segments(inode: int) -> list[tuple[int, int, str, int]]:
+    """List (address, length, access, file offset) of this process's mappings of a file."""
+    found, wanted = [], str(inode)
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            columns = line.split(None, 5)
+            if columns[4] == wanted and "nle.so" in line:
+                low, high = (int(part, 16) for part in columns[0].split("-"))
+                found.append((low, high - low, columns[1], int(columns[2], 16)))
+    return found
