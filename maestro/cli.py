@@ -1,0 +1,172 @@
+"""The `maestro` command: find the sub-command by its file name, run it, and answer for what goes wrong.
+
+A command is one file `maestro/commands/<name>.py` (or `<group>/<name>.py`, typed `maestro <group> <name>`) with
+
+- a docstring: its first line is shown by `maestro --help`, all of it by `maestro <name> --help`, examples included;
+- `Config`: a frozen dataclass or pydantic model, whose fields are the flags;
+- `run(config) -> int`: the exit code.
+
+Nothing but the chosen command is imported, so that help appears at once. Files that begin with `_` are no commands.
+
+Exit codes: 0 done, 1 a fault the user can mend, 2 a mistyped command line, 130 Ctrl-C, 141 the reader went away.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import maestro
+from maestro.errors import DependencyError, MaestroError, suggestion
+
+COMMANDS_FOLDER = Path(__file__).parent / "commands"
+OK, FAULT, USAGE, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; `arguments` are those after the program's name."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a latin-1 terminal shows "?" for what it lacks
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except MaestroError as error:
+        if "--json" in arguments:
+            print(json.dumps({"error": error.to_dict()}, ensure_ascii=False))
+        print(f"maestro: {error}", file=sys.stderr)
+        return FAULT
+    except KeyboardInterrupt:
+        print("\nmaestro: stopped. Whatever was recorded is kept.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+
+
+def commands(folder: Path = COMMANDS_FOLDER) -> dict[str, Path]:
+    """Find the commands in `folder` by their typed names, alphabetically: files, and folders for groups."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        is_group = path.is_dir() and (path / "__init__.py").is_file()
+        if (path.suffix == ".py" or is_group) and not path.name.startswith("_"):
+            found[path.stem.replace("_", "-")] = path
+    return found
+
+
+def _dispatch(arguments: list[str]) -> int:
+    typed, folder = ["maestro"], COMMANDS_FOLDER
+    while True:
+        known = commands(folder)
+        word = arguments.pop(0) if arguments else None
+        if word in ("-h", "--help"):
+            print(_overview(typed, folder, known))
+            return OK
+        if word == "--version" and len(typed) == 1:
+            print(f"maestro {maestro.__version__}")
+            return OK
+        if word is None:
+            print(_overview(typed, folder, known), file=sys.stderr)
+            return USAGE
+        path = known.get(word.replace("_", "-"))
+        if path is None:
+            print(_unknown(typed, word, known), file=sys.stderr)
+            return USAGE
+        typed.append(path.stem.replace("_", "-"))
+        if path.is_file():
+            return _run(path, " ".join(typed), arguments)
+        folder = path
+
+
+def _run(path: Path, typed: str, arguments: list[str]) -> int:
+    module = _import(path)
+    import tyro  # a seventh of a second, which `maestro --help` need not pay
+
+    if "-h" in arguments or "--help" in arguments:
+        print(
+            _wrapped(module.__doc__ or "", _columns()), end="\n\n"
+        )  # tyro would join the lines of an example
+    try:
+        config = tyro.cli(
+            module.Config, prog=typed, description="", args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
+        )
+    except SystemExit as stop:  # tyro has printed its help or what it did not understand
+        return stop.code if isinstance(stop.code, int) else USAGE
+    return module.run(config)
+
+
+def _import(path: Path) -> ModuleType:
+    parts = path.relative_to(COMMANDS_FOLDER).with_suffix("").parts
+    try:
+        return importlib.import_module(".".join(("maestro", "commands", *parts)))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("maestro", "codegen", ""):
+            raise
+        raise DependencyError(
+            f"the package {package!r} is not installed",
+            where=f"maestro {' '.join(parts)}",
+            hint="pip install maestro-skills (maestro doctor lists everything that is missing)",
+        ) from error
+
+
+def _overview(typed: list[str], folder: Path, known: dict[str, Path]) -> str:
+    columns = _columns()
+    about = maestro.__doc__ or "" if len(typed) == 1 else _docstring(folder / "__init__.py")
+    width = max((len(name) for name in known), default=0) + 4
+    lines = [
+        f"usage: {' '.join(typed)} <command> [options]",
+        "",
+        *textwrap.wrap(_first_line(about), columns),
+        "",
+    ]
+    for name, path in known.items():
+        summary = _first_line(_docstring(path if path.is_file() else path / "__init__.py"))
+        lines += textwrap.wrap(
+            summary,
+            columns,
+            initial_indent=f"  {name}".ljust(width),
+            subsequent_indent=" " * width,
+        )
+    lines += ["", f"`{' '.join(typed)} <command> --help` shows a command's options and examples."]
+    return "\n".join(lines)
+
+
+def _unknown(typed: list[str], word: str, known: dict[str, Path]) -> str:
+    what = "option" if word.startswith("-") else "command"
+    close = suggestion(word, known)
+    hint = f" Next: {close}" if close else ""
+    return f"maestro: unknown {what} {word!r}. Expected: {' '.join(typed)} {'|'.join(known)}.{hint}"
+
+
+def _docstring(path: Path) -> str:
+    """Read a module's docstring without importing it."""
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+def _columns() -> int:
+    return min(shutil.get_terminal_size().columns, 100)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _wrapped(text: str, columns: int) -> str:
+    """Wrap the paragraphs of a docstring to `columns`; indented blocks, which are examples, stay as they are."""
+    blocks = []
+    for block in textwrap.dedent(text).strip().split("\n\n"):
+        is_prose = not any(line.startswith((" ", "-")) for line in block.splitlines())
+        blocks.append(textwrap.fill(block, columns) if is_prose else block)
+    return "\n\n".join(blocks)
