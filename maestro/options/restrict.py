@@ -1,0 +1,140 @@
+"""The builtins and modules that generated code gets when it runs, and nothing beside them.
+
+This is the last of the layers that design section 8 describes: it keeps honest code honest and stops what the
+validator overlooked. It is not a sandbox by itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import math
+import random
+import typing
+from types import SimpleNamespace
+from typing import Any
+
+ALLOWED_MODULES = ("collections", "math", "random", "typing")
+
+_BUILTINS = [
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "dict",
+    "divmod",
+    "enumerate",
+    "filter",
+    "float",
+    "frozenset",
+    "int",
+    "isinstance",
+    "iter",
+    "len",
+    "list",
+    "map",
+    "max",
+    "min",
+    "next",
+    "object",
+    "pow",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "tuple",
+    "zip",
+    "ArithmeticError",
+    "AssertionError",
+    "Exception",
+    "IndexError",
+    "KeyError",
+    "LookupError",
+    "NotImplementedError",
+    "RuntimeError",
+    "StopIteration",
+    "TypeError",
+    "ValueError",
+    "ZeroDivisionError",
+    "__build_class__",
+]
+_COLLECTIONS = ("ChainMap", "Counter", "OrderedDict", "defaultdict", "deque", "namedtuple")
+_RANDOM = [
+    "betavariate",
+    "choice",
+    "choices",
+    "expovariate",
+    "gauss",
+    "getrandbits",
+    "normalvariate",
+    "paretovariate",
+    "randint",
+    "random",
+    "randrange",
+    "sample",
+    "shuffle",
+    "triangular",
+    "uniform",
+    "vonmisesvariate",
+    "weibullvariate",
+]
+_TYPING = [
+    "Any",
+    "Callable",
+    "ClassVar",
+    "DefaultDict",
+    "Deque",
+    "Dict",
+    "Final",
+    "FrozenSet",
+    "Generic",
+    "Iterable",
+    "Iterator",
+    "List",
+    "Literal",
+    "Mapping",
+    "MutableMapping",
+    "NamedTuple",
+    "Optional",
+    "Sequence",
+    "Set",
+    "Tuple",
+    "TypeVar",
+    "Union",
+    "cast",
+]
+
+
+def restricted_globals(seed: str, name: str) -> dict[str, Any]:
+    """Make the global names a generated module starts with.
+
+    Its `random` draws from a generator of its own, seeded by `seed`; `name` becomes `__name__`. The modules it can
+    import are copies that hold only their public, harmless names: `typing` for one would hand out `sys`.
+    """
+    modules = {
+        "collections": _facade(collections, _COLLECTIONS),
+        "math": _facade(math, [key for key in vars(math) if not key.startswith("_")]),
+        "random": _facade(random.Random(seed), _RANDOM),
+        "typing": _facade(typing, _TYPING),
+    }
+
+    def import_module(
+        module: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> SimpleNamespace:
+        if level != 0 or module not in modules:
+            raise ImportError(f"generated code may import {', '.join(ALLOWED_MODULES)} only, not {module!r}")
+        return modules[module]
+
+    table = {key: getattr(builtins, key) for key in _BUILTINS}
+    table["__import__"] = import_module
+    return {"__builtins__": table, "__name__": name}
+
+
+def _facade(module: Any, names: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{name: getattr(module, name) for name in names})
