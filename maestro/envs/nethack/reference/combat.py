@@ -1,0 +1,89 @@
+"""Fight with bare hands: whom to strike, whom to leave alone, when to step back."""
+
+from maestro.envs.nethack.reference import actions as A
+from maestro.envs.nethack.reference import glyphs as G
+from maestro.envs.nethack.reference.movement import Mover
+from maestro.envs.nethack.reference.senses import Senses
+
+APPROACH = 6  # squares from which a skill that fights goes to meet an enemy
+
+
+class Fighter:
+    """Decide the blows of one game."""
+
+    def __init__(self, senses: Senses, mover: Mover) -> None:
+        self.senses, self.mover = senses, mover
+        self.struck = -1  # square of the last blow
+        self.struck_glyph = -1
+        self.kills: dict[int, int] = {}  # square -> turn of a kill there
+        self.chases: dict[int, int] = {}
+
+    def learn(self) -> None:
+        """Draw conclusions from the last blow and from blows taken."""
+        s = self.senses
+        if s.new_level:
+            self.kills.clear()
+            self.chases.clear()
+        if self.struck >= 0 and ("You kill" in s.message or "You destroy" in s.message):
+            self.kills[self.struck] = s.turn
+        if s.level.peaceful and (" hits!" in s.message or " bites!" in s.message or " misses" in s.message):
+            # Someone strikes: a mark may be wrong. Asking again costs a step, being wrong costs hit points.
+            for cell, _, near in self._marked():
+                if near <= 1:
+                    name = G.MONSTER_NAMES[G.monster_of(s.level.peaceful[cell])]
+                    if f"The {name} " in s.message:
+                        del s.level.peaceful[cell]
+        self.struck = -1
+
+    def _marked(self) -> list[tuple[int, int, int]]:
+        s = self.senses
+        return [
+            (cell, glyph, max(abs(cell // 80 - s.cell // 80), abs(cell % 80 - s.cell % 80)))
+            for cell, glyph in s.level.peaceful.items()
+            if G.monster_of(glyph) >= 0
+        ]
+
+    def strike(self) -> int | None:
+        """Return a blow at an adjacent enemy, or None when there is none to strike."""
+        s = self.senses
+        if s.swallowed:
+            return A.NORTH
+        best, best_rank = -1, 99
+        for cell, kind, near in s.hostiles():
+            if near > 1:
+                break
+            if kind in G.UNTOUCHED_BY_HAND:
+                continue
+            rank = 2 if kind < 0 else 1 if kind in G.SLUGGISH else 0
+            if rank < best_rank:
+                best, best_rank = cell, rank
+        if best < 0:
+            return None
+        self.struck, self.struck_glyph = best, s.glyph_at(best)
+        return self.mover.attack(best)
+
+    def approach(self) -> int | None:
+        """Return a step towards an enemy in sight that is worth meeting, or None."""
+        s = self.senses
+        if s.hp * 2 < s.max_hp:
+            return None
+        for cell, kind, near in s.hostiles():
+            if near > APPROACH:
+                break
+            if kind < 0 or kind in G.UNTOUCHED_BY_HAND or s.level.shop >> cell & 1:
+                continue
+            if self.chases.get(kind, 0) > 60:
+                continue
+            path = self.mover.path(1 << cell)
+            if path and len(path) <= near + 4:
+                self.chases[kind] = self.chases.get(kind, 0) + 1
+                if len(path) == 2 and kind not in G.SLUGGISH:
+                    return A.SEARCH  # let it come: the first blow is ours
+                return self.mover.follow(path)
+        return None
+
+    def mark_peaceful(self) -> None:
+        """Remember that what was just struck at is peaceful."""
+        if self.struck >= 0:
+            self.senses.level.peaceful[self.struck] = self.struck_glyph
+            self.senses.sort_out()

@@ -1,0 +1,124 @@
+"""Stay alive: pray, drink, cast, eat, rest, and back off."""
+
+from typing import Any
+
+from maestro.envs.nethack.reference import actions as A
+from maestro.envs.nethack.reference import glyphs as G
+from maestro.envs.nethack.reference.combat import Fighter
+from maestro.envs.nethack.reference.movement import Mover
+from maestro.envs.nethack.reference.senses import BLIND, CONFUSED, DEADLY, STUNNED, Senses
+
+FIRST_PRAYER = 110  # turns: prayer timeout starts near 300 and may be 200 when dying
+NEXT_PRAYER = 800
+DESPERATE_PRAYER = 400
+HUNGRY, WEAK, FAINTING = 2, 3, 4
+FRESH = 30  # turns a corpse is surely safe
+
+
+class Survivor:
+    """Keep one game's hero alive."""
+
+    def __init__(self, senses: Senses, mover: Mover, fighter: Fighter) -> None:
+        self.senses, self.mover, self.fighter = senses, mover, fighter
+        self.last_prayer = -10_000
+        self.resting = False
+        self.eat_corpse = False
+        self.no_food_until = 0
+        self.failed_quaffs = 0
+        self.last_cast = -100
+        self.heals = False
+
+    def may_pray(self, patience: int = NEXT_PRAYER) -> bool:
+        """Tell whether the gods are likely to help by now."""
+        turn = self.senses.turn
+        return turn >= FIRST_PRAYER and turn - self.last_prayer >= patience
+
+    def pray(self) -> int:
+        """Return the action that prays and note the turn."""
+        self.last_prayer = self.senses.turn
+        self.mover.pending = []
+        return A.PRAY
+
+    def emergency(self, world: Any, index: int) -> int | None:
+        """Return what to do when death is near, or None when it is not."""
+        s = self.senses
+        dying = s.hp <= 5 or s.hp * 7 <= s.max_hp
+        if (dying or s.condition & DEADLY) and self.may_pray():
+            return self.pray()
+        threatened = bool(s.hostiles()) and s.hostiles()[0][2] <= 2
+        low = s.hp * 3 <= s.max_hp or s.hp <= 6
+        if not low or not (threatened or dying):
+            return None
+        if self.heals and s.energy >= 5 and s.turn > self.last_cast and not s.condition & (STUNNED | CONFUSED):
+            self.last_cast = s.turn
+            return A.CAST
+        if self._carries(world, index, G.POTION) and self.failed_quaffs < 12:
+            self.failed_quaffs += 1
+            return A.QUAFF
+        if dying and self.may_pray(DESPERATE_PRAYER):
+            return self.pray()
+        return None
+
+    def _carries(self, world: Any, index: int, kind: int) -> bool:
+        return bool((world.observation["inv_oclasses"][index] == kind).any())
+
+    def hunger(self, world: Any, index: int) -> int | None:
+        """Return what to do about hunger, or None when there is nothing to do."""
+        s = self.senses
+        if s.hunger < HUNGRY:
+            return None
+        near = s.hostiles()
+        if near and near[0][2] <= 3 and s.hunger < FAINTING:
+            return None
+        if s.turn >= self.no_food_until and self._carries(world, index, G.FOOD):
+            self.eat_corpse = False
+            self.no_food_until = s.turn + 3
+            return A.EAT
+        if s.hunger >= WEAK and self.may_pray():
+            return self.pray()
+        return self._corpse()
+
+    def _corpse(self) -> int | None:
+        """Go to and eat a corpse of a monster killed a moment ago."""
+        s, kills = self.senses, self.fighter.kills
+        for cell, turn in list(kills.items()):
+            if s.turn - turn > FRESH:
+                del kills[cell]
+            elif cell == s.cell:
+                del kills[cell]
+                self.eat_corpse = True
+                return A.EAT
+            elif G.corpse_of(s.glyph_at(cell)) in G.SAFE_CORPSES:
+                return self.mover.go(1 << cell)
+        return None
+
+    def rest(self) -> int | None:
+        """Return a rest while hurt and unobserved, or None."""
+        s = self.senses
+        if s.hunger >= WEAK:
+            return None
+        if s.condition & (BLIND | STUNNED | CONFUSED) and not s.hostiles():
+            return A.SEARCH if s.condition & BLIND else A.WAIT
+        if s.hp * 10 >= s.max_hp * 9:
+            self.resting = False
+        elif s.hp * 10 <= s.max_hp * 6:
+            self.resting = True
+        if not self.resting:
+            return None
+        if any(near <= 8 and kind not in G.PASSIVE for _, kind, near in s.hostiles()):
+            return None
+        return A.WAIT
+
+    def answer(self, prompt: str) -> int | None:
+        """Answer the questions about food, drink and prayer; None for any other."""
+        if "eat it?" in prompt or "eat one?" in prompt:
+            return A.YES if self.eat_corpse or "corpse" not in prompt else A.NO
+        if "want to eat" in prompt:
+            return A.MORE if self.eat_corpse else A.YES
+        if "want to drink" in prompt:
+            return A.YES
+        if "Drink from" in prompt:
+            return A.NO
+        if "pray" in prompt:
+            return A.YES
+        return None
