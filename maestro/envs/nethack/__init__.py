@@ -1,10 +1,10 @@
 """NetHack, batched: `make_world(num_games)` steps N games of the NetHack Learning Environment together.
 
-    world = make_world(16)
-    world.seed(0, core=1, disp=1)
-    world.reset()
-    result = world.step([ACTION["far_east"]] * 16)
-    world.states[0].depth
+world = make_world(16)
+world.seed(0, core=1, disp=1)
+world.reset()
+result = world.step([ACTION["far_east"]] * 16)
+world.states[0].depth
 """
 
 from __future__ import annotations

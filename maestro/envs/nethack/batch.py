@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from maestro.envs.nethack import caption, keys
 from maestro.envs.nethack.game import Game
 from maestro.envs.nethack.instance import OBSERVATION_DESC, Instance, check_nle_version
-from maestro.envs.nethack.sightings import look
+from maestro.envs.nethack.sightings import Lookout
 from maestro.envs.nethack.state import State
 from maestro.envs.nethack.tracker import Tracker
 from maestro.envs.world import Screen, StepResult
 from maestro.errors import WorldError
 
-_AGENT_SEES = ("glyphs", "blstats", "message", "inv_glyphs", "inv_letters", "inv_oclasses", "inv_strs")
+_AGENT_SEES = ("glyphs", "blstats", "message", "inv_glyphs", "inv_letters", "inv_oclasses")
 _ENGINE_TELLS = ("misc", "program_state")
 _TERMINAL = ("tty_chars", "tty_colors", "tty_cursor")
 _MOST_TEXTS = 50_000
@@ -38,6 +38,9 @@ class NetHackOptions(BaseModel):
     """Steps after which an episode is truncated."""
     render: bool = False
     """Whether `screen` works; it costs about a fifth of the speed."""
+    inventory_text: bool = True
+    """Whether the wording of what the hero carries (`inv_strs`) is among the observations; without it a step is a
+    tenth faster, and casting a healing spell asks the agent for its direction (`wait` means the hero himself)."""
     wizard: bool = False
     """NetHack's debug mode, for making test situations."""
 
@@ -54,12 +57,13 @@ class NetHackWorld:
         check_nle_version()
         self.num_games = num_games
         self.options = options
-        names = _AGENT_SEES + _ENGINE_TELLS + (_TERMINAL if options.render else ())
+        visible = _AGENT_SEES + (("inv_strs",) if options.inventory_text else ())
+        names = visible + _ENGINE_TELLS + (_TERMINAL if options.render else ())
         arrays = {
             name: np.zeros((num_games, *OBSERVATION_DESC[name]["shape"]), OBSERVATION_DESC[name]["dtype"])
             for name in names
         }
-        self.observation: dict[str, np.ndarray] = {name: arrays[name] for name in _AGENT_SEES}
+        self.observation: dict[str, np.ndarray] = {name: arrays[name] for name in visible}
         self._arrays = arrays
         self.games: list[Game] = []
         for index in range(num_games):
@@ -77,6 +81,11 @@ class NetHackWorld:
         self._terminated = np.zeros(num_games, bool)
         self._truncated = np.zeros(num_games, bool)
         self._everyone = list(range(num_games))
+        self._order = list(range(num_games))
+        self._lookout = Lookout(arrays["glyphs"], arrays["blstats"])
+        self._texts = arrays["message"].view("S256")[:, 0]
+        self._letters = arrays["inv_letters"].view("S55")[:, 0]
+        self._message_rows = [memoryview(row) for row in arrays["message"]]
 
     # --- the protocol ---------------------------------------------------------------------------------------------
 
@@ -103,7 +112,10 @@ class NetHackWorld:
         Raises WorldError for a game that has ended and an action of 28 or more.
         """
         games, all_keys, stepped = self.games, keys.KEYS, []
-        for index, action in enumerate(actions):
+        # To and fro: the games played last are still in the processor's cache, so they go first the next time.
+        self._order.reverse()
+        for index in self._order:
+            action = actions[index]
             if action < 0:
                 continue
             game = games[index]
@@ -134,7 +146,9 @@ class NetHackWorld:
     def screen(self, index: int) -> Screen:
         """Return a copy of the terminal; WorldError unless the world was made with `render=True`."""
         if not self.options.render:
-            raise WorldError("this world draws no screens", where="NetHackWorld.screen", expected="render=True")
+            raise WorldError(
+                "this world draws no screens", where="NetHackWorld.screen", expected="render=True"
+            )
         chars, colors, cursor = (self._arrays[name][index] for name in _TERMINAL)
         return Screen(chars.copy(), colors.copy(), (int(cursor[0]), int(cursor[1])))
 
@@ -163,10 +177,14 @@ class NetHackWorld:
     def _refusal(self, index: int, action: int) -> WorldError:
         if self.games[index].is_over:
             return WorldError(
-                f"game {index} has ended", where="NetHackWorld.step", expected="action -1, or reset([index]) first"
+                f"game {index} has ended",
+                where="NetHackWorld.step",
+                expected="action -1, or reset([index]) first",
             )
         return WorldError(
-            f"action {action} of game {index}", where="NetHackWorld.step", expected="0 to 27, or -1 to leave it alone"
+            f"action {action} of game {index}",
+            where="NetHackWorld.step",
+            expected="0 to 27, or -1 to leave it alone",
         )
 
     def _finish_step(self, stepped: list[int]) -> StepResult:
@@ -190,11 +208,9 @@ class NetHackWorld:
         arrays, games, trackers, states = self._arrays, self.games, self._trackers, self.states
         texts_seen = _TEXTS
         rows = arrays["blstats"].tolist()
-        texts = arrays["message"].view("S256")[:, 0].tolist()
-        letters = arrays["inv_letters"].view("S55")[:, 0].tolist()
-        in_view, nearby, stairs = look(arrays["glyphs"], arrays["blstats"])
-        for index, cell in stairs:
-            trackers[index].see_stairs_down(rows[index], cell)
+        texts = self._texts.tolist()
+        letters = self._letters.tolist()
+        in_view, nearby = self._lookout.look()
         for index in stepped:
             game = games[index]
             pages = game.pages
@@ -203,12 +219,15 @@ class NetHackWorld:
                 message = texts_seen.get(text) or _decode(text)
             else:
                 message = " ".join(pages)
-                _write_message(arrays["message"][index], message)
+                self._message_rows[index][:] = message.encode("latin-1")[:255].ljust(256, b"\0")
             if letters[index] != self._last_letters[index]:
                 self._last_letters[index] = letters[index]
                 self._num_items[index] = len(game.droppable())
-            states[index] = trackers[index].update(
-                rows[index], message, game.prompt, self._num_items[index], nearby[index], in_view[index]
+            row, tracker = rows[index], trackers[index]
+            if "staircase down" in in_view[index] and tracker.seeks_branch(row):
+                tracker.see_stairs_down(row, self._lookout.stairs_down(index))
+            states[index] = tracker.update(
+                row, message, game.prompt, self._num_items[index], nearby[index], in_view[index]
             )
 
 
@@ -221,10 +240,3 @@ def _decode(text: bytes) -> str:
         _TEXTS.clear()
     _TEXTS[text] = message = text.decode("latin-1").strip()
     return message
-
-
-def _write_message(row: np.ndarray, message: str) -> None:
-    """Put the joined pages where the agent reads the message; what exceeds 255 bytes only `State.message` has."""
-    data = message.encode("latin-1")[: len(row) - 1]
-    row[:] = 0
-    row[: len(data)] = np.frombuffer(data, np.uint8)

@@ -27,21 +27,21 @@ class Game:
     """One game: send actions, read the arrays. Owned by `NetHackWorld`, which gives it rows of its arrays."""
 
     __slots__ = (
-        "instance",
-        "rows",
-        "pages",
-        "prompt",
-        "is_over",
+        "_classes",
+        "_flags",
+        "_is_done",
+        "_last_map",
+        "_letters",
+        "_message",
+        "_send",
+        "_starting_letters",
         "ending",
         "heals_self",
-        "_send",
-        "_is_done",
-        "_flags",
-        "_message",
-        "_letters",
-        "_classes",
-        "_starting_letters",
-        "_last_map",
+        "instance",
+        "is_over",
+        "pages",
+        "prompt",
+        "rows",
     )
 
     def __init__(self, instance: Instance, rows: dict[str, np.ndarray]):
@@ -66,7 +66,7 @@ class Game:
         self.instance.restart(seeds, wizkit)
         self.pages, self.prompt, self.is_over, self.ending = [], "", False, ""
         self._settle()
-        carried = zip(self._letters, self._classes)
+        carried = zip(self._letters, self._classes, strict=False)
         self._starting_letters = frozenset(
             letter for letter, kind in carried if letter and kind != keys.FOOD_CLASS
         )
@@ -102,7 +102,9 @@ class Game:
         self._settle()
 
     def inventory(self) -> list[str]:
-        """Return what the hero carries, as the game words it, in the order of the letters' rows."""
+        """Return what the hero carries, as the game words it; nothing in a world without `inventory_text`."""
+        if "inv_strs" not in self.rows:
+            return []
         texts = self.rows["inv_strs"].view("S80")[:, 0].tolist()
         return [text.decode("latin-1") for text in texts if text]
 
@@ -111,7 +113,7 @@ class Game:
         start = self._starting_letters
         return [
             letter
-            for letter, kind in zip(self._letters, self._classes)
+            for letter, kind in zip(self._letters, self._classes, strict=False)
             if letter and letter not in start and kind != keys.FOOD_CLASS and kind != keys.COIN_CLASS
         ]
 
@@ -119,9 +121,13 @@ class Game:
         """Keep the text on the top line as one more page, unless it shows again what the last page showed."""
         text = bytes(self._message).split(b"\0", 1)[0].decode("latin-1").strip()
         pages = self.pages
-        if text and pages is not None and not text.startswith("Count: "):
-            if not (pages and text.startswith(pages[-1])):  # an answered question stays up, its answer behind it
-                pages.append(text)
+        if (
+            text
+            and pages is not None
+            and not text.startswith("Count: ")
+            and not (pages and text.startswith(pages[-1]))
+        ):  # an answered question stays up, its answer behind it
+            pages.append(text)
 
     def _settle(self) -> None:
         """Click through pages and unwanted questions until the game waits for a command or for the agent."""

@@ -7,11 +7,14 @@ instances are made here directly on NLE's compiled core, and no installed file i
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import functools
 import mmap
 import os
 import shutil
+import struct
+import sys
 import tempfile
 from importlib import metadata, resources
 
@@ -99,7 +102,8 @@ class Instance:
         if wizkit:
             self._engine.set_wizkit(wizkit)
         self._engine.reset()
-        share_read_only_pages(os.fstat(self._file.fileno()).st_ino)
+        if sys.platform == "linux":
+            share_read_only_pages(self.library_path)
 
     def seeds(self) -> tuple[int, int]:
         """Return the seeds (core, display) the running game was begun with."""
@@ -132,27 +136,33 @@ def _copy_of_engine(folder: str):
     return file, f"/proc/self/fd/{file.fileno()}"
 
 
-def share_read_only_pages(inode: int) -> int:
-    """Map the read-only pages of an engine copy onto the original file and return how many segments were mapped.
+def share_read_only_pages(library_path: str) -> int:
+    """Map the read-only pages of a loaded engine copy onto the original file; return how many segments were mapped.
 
     Copies step in turn, and with private code each would push the others' out of the cache. Only segments that are
     byte for byte those of the file are shared (compared once per process); relocated ones stay private.
-
-    Args:
-        inode: of the engine copy, as /proc/self/maps lists it. Not found there: nothing happens.
     """
     shared = 0
-    for address, length, access, offset in _segments(inode):
-        if access not in ("r-xp", "r--p") or not _equals_file(address, length, offset):
+    base = _load_address(library_path)
+    for offset, address, length, protection in _read_only_segments():
+        if not _equals_file(base + address, length, offset):
             continue
-        protection = mmap.PROT_READ | (mmap.PROT_EXEC if "x" in access else 0)
         flags = mmap.MAP_PRIVATE | _MAP_FIXED
-        if _LIBC.mmap(address, length, protection, flags, _engine_file(), offset) != address:
+        if _LIBC.mmap(base + address, length, protection, flags, _engine_file(), offset) != base + address:
             raise EngineError(
                 f"sharing pages failed: {os.strerror(ctypes.get_errno())}", where="maestro.envs.nethack"
             )
         shared += 1
     return shared
+
+
+def _load_address(library_path: str) -> int:
+    """Return where a loaded library lies. Its handle is a `struct link_map`, whose first field says so (glibc)."""
+    handle = ctypes.CDLL(library_path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)._handle
+    try:
+        return ctypes.c_size_t.from_address(handle).value
+    finally:
+        _ctypes.dlclose(handle)  # an open handle would keep the next game from loading its own copy
 
 
 @functools.cache
@@ -161,25 +171,35 @@ def _engine_file() -> int:
     return os.open(_nle.DLPATH, os.O_RDONLY | os.O_CLOEXEC)
 
 
+@functools.cache
+def _read_only_segments() -> tuple[tuple[int, int, int, int], ...]:
+    """Read from the library's program headers (file offset, address, length, protection) of what is never written.
+
+    Source: ELF-64, program header table; lengths and addresses are widened to whole pages.
+    """
+    data = os.pread(_engine_file(), 4096, 0)
+    table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    segments = []
+    for number in range(count):
+        kind, flags, offset, address, _, in_file, _, _ = struct.unpack_from(
+            "<IIQQQQQQ", data, table + number * size
+        )
+        if kind == _ELF_LOAD and not flags & _ELF_WRITABLE:
+            start = address % mmap.PAGESIZE
+            length = -(-(in_file + start) // mmap.PAGESIZE) * mmap.PAGESIZE
+            protection = mmap.PROT_READ | (mmap.PROT_EXEC if flags & _ELF_EXECUTABLE else 0)
+            segments.append((offset - start, address - start, length, protection))
+    return tuple(segments)
+
+
 def _equals_file(address: int, length: int, offset: int) -> bool:
     """Say whether a segment in memory holds what the file holds; all copies are loaded alike, so one look will do."""
-    known = _EQUAL_SEGMENTS.get((offset, length))
+    known = _EQUAL_SEGMENTS.get(offset)
     if known is None:
         data = os.pread(_engine_file(), length, offset).ljust(length, b"\0")
-        known = _EQUAL_SEGMENTS[offset, length] = ctypes.string_at(address, length) == data
+        known = _EQUAL_SEGMENTS[offset] = ctypes.string_at(address, length) == data
     return known
 
 
-_EQUAL_SEGMENTS: dict[tuple[int, int], bool] = {}
-
-
-def _segments(inode: int) -> list[tuple[int, int, str, int]]:
-    """List (address, length, access, file offset) of this process's mappings of a file."""
-    found, wanted = [], str(inode)
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            columns = line.split(None, 5)
-            if columns[4] == wanted and "nle.so" in line:
-                low, high = (int(part, 16) for part in columns[0].split("-"))
-                found.append((low, high - low, columns[1], int(columns[2], 16)))
-    return found
+_ELF_LOAD, _ELF_EXECUTABLE, _ELF_WRITABLE = 1, 1, 2
+_EQUAL_SEGMENTS: dict[int, bool] = {}

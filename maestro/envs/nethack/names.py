@@ -54,7 +54,9 @@ _MAP_NAMES = {
 
 def _objects() -> dict[int, str]:
     """Name the object glyphs by their class (appearances are shuffled); gold and boulders by what they are."""
-    class_of = {chr(getattr(nethack, key)): name for key, name in _CLASS_NAMES.items() if hasattr(nethack, key)}
+    class_of = {
+        chr(getattr(nethack, key)): name for key, name in _CLASS_NAMES.items() if hasattr(nethack, key)
+    }
     names = {}
     for number in range(nethack.NUM_OBJECTS):
         kind = nethack.objclass(number)

@@ -2,71 +2,104 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from nle import nethack
 
 from maestro.envs.nethack.names import GLYPH_NAMES, HAS_NAME, STAIRCASE_DOWN
 
 NEARBY_SQUARES = 3
 """How far `State.nearby` reaches, in every direction. Source: MaestroMotif's 7 by 7 window."""
 
-_COLUMNS = 79
-_CELLS = 21 * _COLUMNS
+_ROWS, _COLUMNS = 21, 79
+_CELLS = _ROWS * _COLUMNS
 _MOST_CACHED = 50_000
 
 
-class Sightings(NamedTuple):
-    """Names seen in each of N games."""
-
-    in_view: list[frozenset[str]]
-    """Per game, the names of all on the map, the hero's own square left out."""
-    nearby: list[frozenset[str]]
-    """Per game, the names within NEARBY_SQUARES of the hero, likewise."""
-    stairs_down: list[tuple[int, int]]
-    """(game, cell of the flattened map) for every staircase down that is on a map."""
-
-
-def look(glyphs: np.ndarray, blstats: np.ndarray) -> Sightings:
-    """Find the names on every map.
-
-    Args:
-        glyphs: int16 (N, 21, 79).
-        blstats: int64 (N, 27), of which column and row of the hero (0, 1) are read.
-    """
-    num_games = len(glyphs)
-    flat = glyphs.reshape(-1)
-    where = np.flatnonzero(HAS_NAME.take(flat))
-    hero = np.arange(num_games) * _CELLS + blstats[:, 1] * _COLUMNS + blstats[:, 0]
-    game = where // _CELLS
-    is_other = where != hero.take(game)
-    where, game = where[is_other], game[is_other]
-    found = flat.take(where)
-    cell = where - game * _CELLS
-    row = cell // _COLUMNS
-    column = cell - row * _COLUMNS
-    rows_off = np.abs(row - blstats[:, 1].take(game))
-    columns_off = np.abs(column - blstats[:, 0].take(game))
-    is_near = np.maximum(rows_off, columns_off) <= NEARBY_SQUARES
-    is_stairs = found == STAIRCASE_DOWN
-    stairs = list(zip(game[is_stairs].tolist(), cell[is_stairs].tolist())) if is_stairs.any() else []
-    return Sightings(
-        _names_by_game(found, game, num_games),
-        _names_by_game(found[is_near], game[is_near], num_games),
-        stairs,
-    )
+def _plain_ranges() -> list[tuple[int, int]]:
+    """Return the two stretches of map symbols (first glyph, last glyph) that hold nearly all nameless glyphs."""
+    first = nethack.GLYPH_CMAP_OFF
+    plain = [first + n for n in range(nethack.MAXPCHARS) if not HAS_NAME[first + n]]
+    ranges: list[list[int]] = []
+    for glyph in plain:
+        if ranges and ranges[-1][1] == glyph - 1:
+            ranges[-1][1] = glyph
+        else:
+            ranges.append([glyph, glyph])
+    return [(low, high) for low, high in ranges[:2]]  # rock and walls; floors and corridors
 
 
-def _names_by_game(glyphs: np.ndarray, game: np.ndarray, num_games: int) -> list[frozenset[str]]:
-    """Group glyphs (sorted by their game) into one set of names per game."""
-    bounds = np.searchsorted(game, np.arange(num_games + 1)).tolist()
-    data = glyphs.tobytes()
-    names = []
-    for index in range(num_games):
-        key = data[2 * bounds[index] : 2 * bounds[index + 1]]
-        known = _NAMES.get(key)
-        names.append(known if known is not None else _remember(key))
-    return names
+_PLAIN_RANGES = _plain_ranges()
+
+
+class Lookout:
+    """Finds the names on the maps of N games. Keeps scratch arrays, so that looking allocates next to nothing."""
+
+    def __init__(self, glyphs: np.ndarray, blstats: np.ndarray):
+        """Look at these arrays from now on.
+
+        Args:
+            glyphs: int16 (N, 21, 79), filled by the engines.
+            blstats: int64 (N, 27), of which column and row of the hero (0, 1) are read.
+        """
+        num_games = len(glyphs)
+        self._num_games = num_games
+        self._glyphs = glyphs.reshape(-1)
+        self._codes = self._glyphs.view(np.uint16)
+        self._hero_x, self._hero_y = blstats[:, 0], blstats[:, 1]
+        self._shifted = np.empty(num_games * _CELLS, np.uint16)
+        self._plain = np.empty(num_games * _CELLS, bool)
+        self._plain_too = np.empty(num_games * _CELLS, bool)
+        cells = np.arange(num_games * _CELLS)
+        self._game = (cells // _CELLS).astype(np.int64)
+        self._row = (cells % _CELLS // _COLUMNS).astype(np.int64)
+        self._column = (cells % _COLUMNS).astype(np.int64)
+        self._starts = np.arange(num_games) * _CELLS
+        self._bounds = np.arange(num_games + 1)
+
+    def look(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """Return per game the names on the map and those within NEARBY_SQUARES; the hero's own square is left out."""
+        where = self._candidates()
+        hero = self._starts + self._hero_y * _COLUMNS + self._hero_x
+        game = self._game.take(where)
+        others = (where != hero.take(game)) & HAS_NAME.take(self._glyphs.take(where))
+        where, game = where[others], game[others]
+        found = self._glyphs.take(where)
+        rows_off = self._row.take(where) - self._hero_y.take(game)
+        columns_off = self._column.take(where) - self._hero_x.take(game)
+        near = np.maximum(np.abs(rows_off), np.abs(columns_off)) <= NEARBY_SQUARES
+        return self._by_game(found, game), self._by_game(found[near], game[near])
+
+    def stairs_down(self, index: int) -> list[int]:
+        """Return the cells of game `index`'s flattened map that show a staircase down."""
+        flat = self._glyphs[index * _CELLS : (index + 1) * _CELLS]
+        return np.flatnonzero(flat == STAIRCASE_DOWN).tolist()
+
+    def _candidates(self) -> np.ndarray:
+        """Return the cells whose glyph may have a name: all but plain rock, walls, floors and corridors."""
+        (low, high), (low_too, high_too) = _PLAIN_RANGES
+        shifted, plain, plain_too = self._shifted, self._plain, self._plain_too
+        np.subtract(self._codes, np.uint16(low), out=shifted)
+        np.greater(shifted, np.uint16(high - low), out=plain)
+        np.subtract(shifted, np.uint16(low_too - low), out=shifted)
+        np.greater(shifted, np.uint16(high_too - low_too), out=plain_too)
+        np.logical_and(plain, plain_too, out=plain)
+        return plain.nonzero()[0]
+
+    def _by_game(self, glyphs: np.ndarray, game: np.ndarray) -> list[frozenset[str]]:
+        """Group glyphs (sorted by their game) into one set of names per game."""
+        if not glyphs.size:
+            return [_NOTHING] * self._num_games
+        ends = game.searchsorted(self._bounds).tolist()
+        data = glyphs.tobytes()
+        names, low = [], ends[0]
+        for high in ends[1:]:
+            if high == low:
+                names.append(_NOTHING)
+                continue
+            key = data[2 * low : 2 * high]
+            names.append(_NAMES.get(key) or _remember(key))
+            low = high
+        return names
 
 
 def _remember(key: bytes) -> frozenset[str]:
@@ -78,4 +111,5 @@ def _remember(key: bytes) -> frozenset[str]:
     return names
 
 
+_NOTHING: frozenset[str] = frozenset()
 _NAMES: dict[bytes, frozenset[str]] = {}

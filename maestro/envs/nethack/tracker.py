@@ -15,26 +15,25 @@ from maestro.envs.nethack.state import (
 
 _DOOM, _MINES = 0, 2
 _BRANCH_DEPTHS = range(2, 5)
-_MAKE = State._make
 
 
 class Tracker:
     """What one episode has shown so far: counters, levels visited, where the branch staircase is."""
 
     __slots__ = (
-        "step",
-        "max_depth",
-        "branch_depth",
-        "kills",
-        "sales",
-        "price_kinds",
-        "curse_checks",
-        "meals",
         "_levels",
         "_place",
         "_stairs_down",
-        "previous_message",
+        "branch_depth",
+        "curse_checks",
+        "kills",
+        "max_depth",
+        "meals",
         "message",
+        "previous_message",
+        "price_kinds",
+        "sales",
+        "step",
     )
 
     def __init__(self) -> None:
@@ -48,15 +47,18 @@ class Tracker:
         self._stairs_down: dict[tuple[int, int], set[int]] = {}
         self.previous_message = self.message = ""
 
-    def see_stairs_down(self, row: list[int], cell: int) -> None:
-        """Note a staircase down on the map. Two on one level of the Dungeons of Doom: there the Mines branch off.
+    def seeks_branch(self, row: list[int]) -> bool:
+        """Say whether a second staircase on the present level would tell where the Mines branch off."""
+        return self.branch_depth is None and row[23] == _DOOM and row[12] in _BRANCH_DEPTHS
 
-        `cell` is its position in the flattened map. Source: MaestroMotif finds the branch by the same sign.
+    def see_stairs_down(self, row: list[int], cells: list[int]) -> None:
+        """Note staircases down on the present level; two of them tell the depth of the branch.
+
+        `cells` are positions in the flattened map. Something may stand on a staircase, so they are remembered.
+        Source: MaestroMotif finds the branch by the same sign.
         """
-        if row[23] != _DOOM or row[12] not in _BRANCH_DEPTHS or self.branch_depth is not None:
-            return
         seen = self._stairs_down.setdefault((row[23], row[24]), set())
-        seen.add(cell)
+        seen.update(cells)
         if len(seen) > 1:
             self.branch_depth = row[12]
 
@@ -79,7 +81,8 @@ class Tracker:
         if place != self._place:
             self._arrive(place, depth)
         condition = row[25]
-        return _MAKE(
+        return tuple.__new__(  # State(...) with 33 arguments takes three times as long
+            State,
             (
                 self.step,
                 row[20],
@@ -114,7 +117,7 @@ class Tracker:
                 condition & CONFUSED != 0,
                 condition & STUNNED != 0,
                 condition & HALLUCINATING != 0,
-            )
+            ),
         )
 
     def _arrive(self, place: tuple[int, int], depth: int) -> None:
