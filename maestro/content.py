@@ -82,7 +82,7 @@ class Content:
         return Content((*(folder.resolve() for folder, _ in named), shipped_root()))
 
     def skills(self, world: str | None = None) -> dict[str, SkillContent]:
-        """List the skills of `world` (all worlds when None) in their fixed index order.
+        """List the skills of `world` (all worlds when None) in their fixed index order, world by world.
 
         Raises ContentError for a bad folder name, a missing skill.toml, or one index used twice in one world.
         """
@@ -221,8 +221,8 @@ def _check_indices(skills: list[SkillContent]) -> None:
             )
 
 
-def _skill_order(skill: SkillContent) -> tuple[bool, int, str]:
-    return skill.spec.index is None, skill.spec.index or 0, skill.name
+def _skill_order(skill: SkillContent) -> tuple[str, bool, int, str]:
+    return skill.spec.world, skill.spec.index is None, skill.spec.index or 0, skill.name
 
 
 def _allowed_name(name: str) -> str:

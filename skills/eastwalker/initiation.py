@@ -1,0 +1,2 @@
+def can_initiate(state):
+    return not state.at_door
