@@ -10,14 +10,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from maestro.content import SkillContent, TrainingContent
 from maestro.envs import load_world_module
-from maestro.errors import GeneratedCodeError
+from maestro.errors import ContentError, GeneratedCodeError
 from maestro.options.module import GeneratedModule, load_module
 from maestro.options.option import Initiation, Option, PolicyOverSkills, Termination
-from maestro.options.provenance import Provenance
+from maestro.options.provenance import Provenance, sign
+from maestro.specs import SkillSpec, TaskSpec, TrainingSpec, load_toml
 
 _INITIATION = ("can_initiate", ("state",))
 _TERMINATION = ("should_terminate", ("state", "start", "startable"))
@@ -98,6 +100,26 @@ def load_policy(policy: TrainingContent) -> PolicySource:
     except Exception as error:  # noqa: BLE001 - generated code may raise anything
         raise _mendable(module, error) from None
     return source
+
+
+def sign_folder(folder: Path, author: str) -> list[Path]:
+    """Write the provenance of one skill's, task's or training policy's folder; return the files it speaks for.
+
+    Raises ContentError for a folder that is none of these, and what `provenance.sign` raises.
+    """
+    for file_name, model in (
+        ("skill.toml", SkillSpec),
+        ("task.toml", TaskSpec),
+        ("training.toml", TrainingSpec),
+    ):
+        if (folder / file_name).is_file():
+            world = load_toml(folder / file_name, model).world
+            return sign(folder, state_version(world), author)
+    raise ContentError(
+        "this is no folder of a skill or a task",
+        where=str(folder),
+        expected="a folder with a skill.toml, task.toml or training.toml",
+    )
 
 
 def state_version(world: str) -> int:

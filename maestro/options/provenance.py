@@ -68,7 +68,7 @@ def check_provenance(path: Path, source: bytes, state_version: int | None) -> Pr
     return provenance
 
 
-def sign(folder: Path, state_version: int, author: str = "hand-written") -> list[Path]:
+def sign(folder: Path, state_version: int, author: str) -> list[Path]:
     """Write `provenance.toml` for the generated files in `folder` as they are now; return those files.
 
     Whatever the provenance said before is replaced: code that was changed by hand is no longer a model's.
@@ -90,4 +90,4 @@ def sign(folder: Path, state_version: int, author: str = "hand-written") -> list
 
 def sign_command(folder: Path) -> str:
     """Give the command line that signs what is in `folder`."""
-    return f"python -m maestro.options.provenance {folder}"
+    return f"maestro sign {folder}"

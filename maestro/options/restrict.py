@@ -11,104 +11,32 @@ import collections
 import math
 import random
 import typing
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
 ALLOWED_MODULES = ("collections", "math", "random", "typing")
 
-_BUILTINS = [
-    "abs",
-    "all",
-    "any",
-    "bool",
-    "dict",
-    "divmod",
-    "enumerate",
-    "filter",
-    "float",
-    "frozenset",
-    "int",
-    "isinstance",
-    "iter",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "next",
-    "object",
-    "pow",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "slice",
-    "sorted",
-    "staticmethod",
-    "str",
-    "sum",
-    "tuple",
-    "zip",
-    "ArithmeticError",
-    "AssertionError",
-    "Exception",
-    "IndexError",
-    "KeyError",
-    "LookupError",
-    "NotImplementedError",
-    "RuntimeError",
-    "StopIteration",
-    "TypeError",
-    "ValueError",
-    "ZeroDivisionError",
-    "__build_class__",
-]
-_COLLECTIONS = ("ChainMap", "Counter", "OrderedDict", "defaultdict", "deque", "namedtuple")
-_RANDOM = [
-    "betavariate",
-    "choice",
-    "choices",
-    "expovariate",
-    "gauss",
-    "getrandbits",
-    "normalvariate",
-    "paretovariate",
-    "randint",
-    "random",
-    "randrange",
-    "sample",
-    "shuffle",
-    "triangular",
-    "uniform",
-    "vonmisesvariate",
-    "weibullvariate",
-]
-_TYPING = [
-    "Any",
-    "Callable",
-    "ClassVar",
-    "DefaultDict",
-    "Deque",
-    "Dict",
-    "Final",
-    "FrozenSet",
-    "Generic",
-    "Iterable",
-    "Iterator",
-    "List",
-    "Literal",
-    "Mapping",
-    "MutableMapping",
-    "NamedTuple",
-    "Optional",
-    "Sequence",
-    "Set",
-    "Tuple",
-    "TypeVar",
-    "Union",
-    "cast",
-]
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_BUILTINS = _words(
+    "abs all any bool dict divmod enumerate filter float frozenset int isinstance iter len list map "
+    "max min next object pow range repr reversed round set slice sorted staticmethod str sum tuple "
+    "zip ArithmeticError AssertionError Exception IndexError KeyError LookupError NotImplementedError "
+    "RuntimeError StopIteration TypeError ValueError ZeroDivisionError __build_class__"
+)
+_COLLECTIONS = _words("ChainMap Counter OrderedDict defaultdict deque namedtuple")
+_RANDOM = _words(
+    "betavariate choice choices expovariate gauss getrandbits normalvariate paretovariate randint "
+    "random randrange sample shuffle triangular uniform vonmisesvariate weibullvariate"
+)
+_TYPING = _words(
+    "Any Callable ClassVar DefaultDict Deque Dict Final FrozenSet Generic Iterable Iterator List "
+    "Literal Mapping MutableMapping NamedTuple Optional Sequence Set Tuple TypeVar Union cast"
+)
 
 
 def restricted_globals(seed: str, name: str) -> dict[str, Any]:
@@ -136,5 +64,5 @@ def restricted_globals(seed: str, name: str) -> dict[str, Any]:
     return {"__builtins__": table, "__name__": name}
 
 
-def _facade(module: Any, names: Any) -> SimpleNamespace:
+def _facade(module: Any, names: Iterable[str]) -> SimpleNamespace:
     return SimpleNamespace(**{name: getattr(module, name) for name in names})

@@ -1,0 +1,3 @@
+def can_initiate(state):
+    """The ascender may start anywhere."""
+    return True

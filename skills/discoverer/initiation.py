@@ -1,0 +1,3 @@
+def can_initiate(state):
+    """The discoverer may start anywhere."""
+    return True
