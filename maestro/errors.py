@@ -79,6 +79,10 @@ class PolicyFileError(MaestroError):
     """A policy file is missing, unreadable or does not fit the skills and the world it is used with."""
 
 
+class ConfigError(MaestroError):
+    """An option or flag has a value that cannot be used."""
+
+
 class RunError(MaestroError):
     """A run folder cannot be made, belongs to another process or to another configuration."""
 
