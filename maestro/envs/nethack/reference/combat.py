@@ -15,6 +15,7 @@ class Fighter:
         self.senses, self.mover = senses, mover
         self.struck = -1  # square of the last blow
         self.struck_glyph = -1
+        self.old_pile = False  # whether objects lay under it, whose age nobody knows
         self.kills: dict[int, int] = {}  # square -> turn of a kill there
         self.chases: dict[int, int] = {}
 
@@ -24,7 +25,8 @@ class Fighter:
         if s.new_level:
             self.kills.clear()
             self.chases.clear()
-        if self.struck >= 0 and ("You kill" in s.message or "You destroy" in s.message):
+        killed = self.struck >= 0 and ("You kill" in s.message or "You destroy" in s.message)
+        if killed and not self.old_pile:
             self.kills[self.struck] = s.turn
         if s.level.peaceful and (" hits!" in s.message or " bites!" in s.message or " misses" in s.message):
             # Someone strikes: a mark may be wrong. Asking again costs a step, being wrong costs hit points.
@@ -60,6 +62,7 @@ class Fighter:
         if best < 0:
             return None
         self.struck, self.struck_glyph = best, s.glyph_at(best)
+        self.old_pile = bool(s.level.piles >> best & 1)
         return self.mover.attack(best)
 
     def approach(self) -> int | None:

@@ -4,7 +4,7 @@ from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference.bitboard import (
     FULL,
     NEIGHBOURS,
-    ORTHOGONAL,
+    STRIDE,
     cells,
     dilate,
     disc,
@@ -14,7 +14,8 @@ from maestro.envs.nethack.reference.bitboard import (
 from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import Senses
 
-SEARCH_TURNS = 12  # in one go; a hidden door next to the hero is found with 1/7 a turn at least
+SEARCH_TURNS = 8  # in one go; what is hidden next to the hero is found with a chance of 1/7 a turn
+DEAD_END_TURNS = 14
 EDGE = FULL & ~(FULL >> 1 & FULL << 1 & FULL >> 80 & FULL << 80)
 
 
@@ -41,6 +42,8 @@ class Explorer:
         action = m.go(goals & m.free())
         if action is None and goals & ~level.shop:
             action = m.go(goals & (m.free(traps=True)), traps=True)
+            if action is None and s.danger_mask:
+                action = m.go(goals & (m.free(traps=True, dangers=True)), traps=True, dangers=True)
         return action
 
     def push_on(self) -> int | None:
@@ -59,14 +62,21 @@ class Explorer:
             return A.SEARCH
         if level.search_spot < 0 or level.search_left <= 0 or not m.free() >> level.search_spot & 1:
             level.search_spot = self._best_spot()
-            level.search_left = SEARCH_TURNS
+            dead_end = self._is_dead_end(level.search_spot, level.walk | level.closed | level.boulders)
+            level.search_left = DEAD_END_TURNS if dead_end else SEARCH_TURNS
             level.rounds += 1
         if level.search_spot != s.cell:
             action = m.go(1 << level.search_spot)
             if action is not None:
                 return action
             level.search_spot = -1
-        level.searched[s.cell] = level.searched.get(s.cell, 0) + 1
+        level.searched[s.cell] = tries = level.searched.get(s.cell, 0) + 1
+        if tries > 30:  # searched out: is it something that must not be fought that bars the way?
+            away = level.walk & ~disc(s.cell, 3) & ~level.shop
+            action = m.go(away, dangers=True) if s.danger_mask else None
+            if action is not None:
+                return action
+            return A.WAIT if s.peaceful_mask else A.SEARCH
         return A.SEARCH
 
     def _best_spot(self) -> int:
@@ -96,13 +106,18 @@ class Explorer:
         score = 2.0 * (around & promising).bit_count() - rank * 0.25 - tries * 1.2
         for near in cells(around & level.walk):
             score -= 0.12 * level.searched.get(near, 0)
-        exits = (around & ground).bit_count()
-        if level.corridors >> cell & 1 and (ORTHOGONAL[cell] & ground).bit_count() <= 1 and exits <= 1:
-            score += 24  # a dead end
-        elif level.doors >> cell & 1 and exits <= 1:
-            score += 18
+        if self._is_dead_end(cell, ground):
+            score += 24
         score += 0.04 * (disc(cell, 6) & deep).bit_count()
         return score
+
+    def _is_dead_end(self, cell: int, ground: int) -> bool:
+        """Tell whether a corridor or a door leads to this square and not on."""
+        level = self.senses.level
+        exits = list(cells(NEIGHBOURS[cell] & ground))
+        if not (level.corridors | level.doors) >> cell & 1:
+            return False
+        return len(exits) <= 1 or len(exits) == 2 and abs(exits[0] - exits[1]) in (1, STRIDE)
 
     def wander(self, turn: int) -> int:
         """Return a step of a patrol between the known staircases, for when nothing else is left to do."""

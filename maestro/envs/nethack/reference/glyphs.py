@@ -123,14 +123,20 @@ UNTOUCHABLE = _indices(
 SHOPKEEPER = MONSTER_INDEX["shopkeeper"]
 PRIESTS = _indices("aligned priest, high priest")
 WATCH = _indices("watchman, watch captain")
-# Never attacked with bare hands, because the answer is paralysis, acid, cold, fire or a sting. None of
-# them follows, so keeping away is always possible.
-PASSIVE = _indices(
-    "floating eye, blue jelly, spotted jelly, brown mold, yellow mold, green mold, red mold, gelatinous cube"
-)
-UNTOUCHED_BY_HAND = PASSIVE | _indices("gas spore")
+GAS_SPORE = MONSTER_INDEX["gas spore"]
+FLOATING_EYE = MONSTER_INDEX["floating eye"]
+# Not attacked with bare hands unless they bar the only way, because the answer is paralysis, acid, cold,
+# fire or a blast; none of them follows. The number is the hit points the answer can take at worst.
+BACKLASH = {
+    MONSTER_INDEX[name]: cost
+    for name, cost in {
+        "floating eye": 0, "gelatinous cube": 999, "gas spore": 30, "yellow mold": 12, "green mold": 26,
+        "red mold": 22, "brown mold": 28, "blue jelly": 36, "spotted jelly": 36,
+    }.items()
+}  # fmt: skip
+UNTOUCHED_BY_HAND = PASSIVE = frozenset(BACKLASH)
 # Slow enough that walking away works.
-SLUGGISH = _indices("lichen, violet fungus, acid blob, gray ooze, gas spore") | PASSIVE
+SLUGGISH = _indices("lichen, violet fungus, acid blob, gray ooze") | PASSIVE
 # Corpses that neither poison nor harm a human who eats them fresh.
 SAFE_CORPSES = _indices(
     "newt, gecko, iguana, baby crocodile, crocodile, jackal, fox, coyote, wolf, winter wolf cub, sewer rat,"

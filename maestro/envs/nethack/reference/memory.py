@@ -35,6 +35,7 @@ class LevelMemory:
     visited: int = 0
     near: int = 0  # within one square of where the hero stood with open eyes
     taken: int = 0  # objects that were stood on and stayed
+    piles: int = 0  # where objects were seen before anything was killed there
     forbidden: int = 0  # never entered again: doors of closed shops, hopeless doors
     shop: int = 0  # floor of shops, known from their keepers
     keepers: int = 0  # where shopkeepers were last seen
@@ -47,7 +48,8 @@ class LevelMemory:
     ups: dict[int, LevelKey | None] = field(default_factory=dict)
     used: dict[int, int] = field(default_factory=dict)  # staircase -> how often it was taken
     peaceful: dict[int, int] = field(default_factory=dict)  # square -> glyph of a peaceful monster
-    buc_known: bool = False
+    sessile: dict[int, tuple[int, int]] = field(default_factory=dict)  # square -> (monster, turn last seen)
+    eye_waits: int = 0  # rests given to a floating eye in the way
     search_spot: int = -1
     search_left: int = 0
     rounds: int = 0  # how many search spots were worked through
@@ -76,6 +78,7 @@ class LevelMemory:
         self.altars |= altar
         self.visited |= hero
         self.near |= NEIGHBOURS[here] | hero if sees else hero
+        self.piles = (self.piles | objects) & ~bare
         self.taken = (self.taken | hero) & (objects | hero)
         for cell in cells(down):
             self.downs.setdefault(cell, None)

@@ -1,6 +1,7 @@
 """Turn paths into moves: doors, kicks, boulders, runs, and what to do when a move fails."""
 
 from maestro.envs.nethack.reference import actions as A
+from maestro.envs.nethack.reference import glyphs as G
 from maestro.envs.nethack.reference.bitboard import (
     DIRECTION_OF,
     NEIGHBOURS,
@@ -14,6 +15,7 @@ from maestro.envs.nethack.reference.memory import GIVE_UP_KICKS
 from maestro.envs.nethack.reference.senses import CONFUSED, MINES, STUNNED, Senses
 
 AVOID_TURNS = 60
+EYE_WAITS = 25  # rests of up to 25 turns before a floating eye in the way is struck after all
 _HELD = ("pit", "trap", "stuck", "web", "crawl", "climb", "You are held", "escape", "vault")
 
 
@@ -79,7 +81,9 @@ class Mover:
 
     # ---- choosing
 
-    def free(self, *, traps: bool = False, shop: bool = False, boulders: bool = False) -> int:
+    def free(
+        self, *, traps: bool = False, shop: bool = False, boulders: bool = False, dangers: bool = False
+    ) -> int:
         """Return the squares a path may use now; monsters that must not be fought are left out."""
         s = self.senses
         level = s.level
@@ -90,7 +94,16 @@ class Mover:
             mask |= level.boulders & ~level.forbidden
         if shop or level.shop >> s.cell & 1:
             mask |= level.shop & ~(level.objects & level.wanted)
-        return mask & ~s.peaceful_mask & ~s.danger_mask
+        return mask & ~s.peaceful_mask & ~(s.danger_mask & ~self._beatable() if dangers else s.danger_mask)
+
+    def _beatable(self) -> int:
+        """Return the squares of monsters whose answer to a blow the hero would survive."""
+        s = self.senses
+        mask = 0
+        for cell, (kind, _) in s.level.sessile.items():
+            if s.hp > G.BACKLASH[kind]:
+                mask |= 1 << cell
+        return mask
 
     def go(self, goals: int, **options: bool) -> int | None:
         """Return the action of the next step towards the nearest goal, or None where none can be reached.
@@ -124,6 +137,12 @@ class Mover:
                 return A.SEARCH
             return self.kick(step)
         direction = DIRECTION_OF[step - s.cell]
+        if any(cell == step for cell, _ in s.monsters):
+            if step in s.level.sessile and s.level.sessile[step][0] == G.FLOATING_EYE:
+                s.level.eye_waits += 1
+                if s.level.eye_waits < EYE_WAITS:
+                    return A.WAIT  # it drifts off, given time; its gaze is worse than the delay
+            return A.NORTH + direction
         self.target, self.origin = step, s.cell
         if level.boulders >> step & 1:
             key = (s.cell, step)

@@ -127,10 +127,19 @@ class Senses:
             if level.peaceful.get(cell) == glyph or G.monster_of(glyph) in G.UNTOUCHABLE:
                 mask |= 1 << cell
         self.peaceful_mask = mask
-        danger = 0
+        danger, sessile = 0, level.sessile
         for cell, glyph in self.monsters:
-            if G.monster_of(glyph) in G.UNTOUCHED_BY_HAND:
-                danger |= 1 << cell
+            kind = G.monster_of(glyph)
+            if kind in G.PASSIVE:
+                sessile[cell] = (kind, self.turn)
+        if sessile:
+            shown = {cell for cell, _ in self.monsters}
+            for cell, (kind, seen) in list(sessile.items()):
+                patience = 40 if kind in (G.FLOATING_EYE, G.GAS_SPORE) else 400
+                if cell not in shown and (distance(cell, self.cell) <= 1 or self.turn - seen > patience):
+                    del sessile[cell]
+                else:
+                    danger |= 1 << cell
         self.danger_mask = danger & ~mask
 
     def _know_shop(self, keeper: int) -> None:

@@ -6,6 +6,8 @@ from maestro.envs.nethack.reference.memory import LevelKey
 from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import Senses
 
+DETOUR_ROUNDS = 12  # spots searched for a way to a new staircase before the old one is taken again
+
 
 class StairTaker:
     """Find and take the stairs of one direction, and remember where stairs lead."""
@@ -57,9 +59,11 @@ class StairTaker:
             mask = sum(1 << cell for cell in group if cell != s.cell)
             if not mask:
                 continue
-            step = m.go(mask) or m.go(mask, traps=True) or m.go(mask, traps=True, shop=True)
+            step = m.go(mask) or m.go(mask, traps=True) or m.go(mask, traps=True, shop=True, dangers=True)
             if step is not None:
                 return step
+            if least == 0 and len(preferred) < len(known) and level.rounds < DETOUR_ROUNDS:
+                return None  # a staircase not taken yet has been seen: look for a way to it first
         if s.cell in known:
             self.taking = (s.key, s.cell, action)
             return action

@@ -67,8 +67,7 @@ class Survivor:
         s = self.senses
         if s.hunger < HUNGRY:
             return None
-        near = s.hostiles()
-        if near and near[0][2] <= 3 and s.hunger < FAINTING:
+        if s.hunger < FAINTING and any(n <= 2 and k not in G.SLUGGISH for _, k, n in s.hostiles()):
             return None
         if s.turn >= self.no_food_until and self._carries(world, index, G.FOOD):
             self.eat_corpse = False
