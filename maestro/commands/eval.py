@@ -1,0 +1,227 @@
+"""Play a task for many episodes and measure how often it succeeds.
+
+    maestro eval --target minetown
+    maestro eval --target delphi --episodes 200 --seed 1
+    maestro eval --target buc,price --policy random --json
+    maestro eval --target all --run results
+
+Every episode is recorded as it ends. Stopped at any point, the same command continues where it was; with more
+--episodes it plays the missing ones. Episode i starts from the same seeds whatever the task, the policy and the number
+of workers. The figures come with 95 % intervals, and the published row stands beside them. The run's folder keeps an
+HTML report and every episode, for `maestro watch`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maestro.commands._evaluation_table import print_one, print_several
+from maestro.commands._output import print_json
+from maestro.commands._progress import EpisodeProgress
+from maestro.content import Content
+from maestro.errors import RunError, SpecError
+from maestro.evaluation.games import Setup, check_setup
+from maestro.evaluation.play import Outcome, Workers, play_here
+from maestro.evaluation.report import TaskResult, render_report
+from maestro.evaluation.store import EvaluationRun
+from maestro.evaluation.summary import summarise
+from maestro.runs import runs_root, versions, write_atomically
+
+INTERRUPTED = 130
+GAMES_PER_WORKER = 8
+ALL_OF_WORLD = "nethack"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Choose what to play and how much of it."""
+
+    target: str
+    """A task, several with commas between them, or "all" (all of NetHack's)."""
+    policy: str = "reference"
+    """Who plays the skills: "reference", "random", or a Python file with make_skill_policy(num_games)."""
+    episodes: int = 40
+    """Episodes of each task."""
+    seed: int = 0
+    """What the seeds of all episodes are derived from."""
+    workers: int | None = None
+    """Processes; by default one a core. 0 plays in this process."""
+    run: Path | None = None
+    """Folder of the results; by default one below ./runs (or MAESTRO_RUNS) named after the task."""
+    content: Path | None = None
+    """A folder with skills and meta_policies of your own, searched first."""
+    json: bool = False
+    """Print one JSON object."""
+
+
+class _Evaluated(NamedTuple):
+    """One task's run, played as far as it got."""
+
+    run: EvaluationRun
+    figures: dict[str, Any]
+
+
+def run(config: Config) -> int:
+    """Play what is missing, then show the figures of everything; exit code 130 where Ctrl-C cut it short."""
+    _check(config)
+    setups = _setups(config)
+    for setup in setups:
+        check_setup(setup)
+    evaluated: list[_Evaluated] = []
+    interrupted = False
+    for setup in setups:
+        folder = config.run / setup.target if config.run and len(setups) > 1 else config.run
+        with EvaluationRun(setup, config.episodes, folder) as evaluation:
+            interrupted, speed = _play(config, setup, evaluation)
+            evaluated.append(_conclude(config, setup, evaluation, speed))
+        if interrupted:
+            break
+    _show(config, evaluated)
+    if interrupted:
+        _say_how_to_continue(evaluated[-1])
+        return INTERRUPTED
+    return 0 if all(result.figures["episodes"] for result in evaluated) else 1
+
+
+def _check(config: Config) -> None:
+    """Refuse numbers that make no evaluation."""
+    for name, least in (("episodes", 1), ("seed", 0), ("workers", 0)):
+        value = getattr(config, name)
+        if value is not None and value < least:
+            raise SpecError(f"the value is {value}", where=f"--{name}", expected=f"at least {least}")
+
+
+def _setups(config: Config) -> list[Setup]:
+    content = Content.find(config.content)
+    names = config.target.split(",")
+    if config.target == "all":
+        names = list(content.tasks(ALL_OF_WORLD))
+    return [
+        Setup(content.task(name.strip()).name, config.policy, config.seed, GAMES_PER_WORKER, content.roots)
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _num_workers(config: Config, num_missing: int) -> int:
+    """Use every core this process may use, but no worker that would have nothing to do."""
+    cores = len(os.sched_getaffinity(0)) if config.workers is None else config.workers
+    return min(cores, num_missing)
+
+
+def _play(config: Config, setup: Setup, evaluation: EvaluationRun) -> tuple[bool, dict[str, Any]]:
+    """Play the missing episodes; returns whether Ctrl-C stopped it, and how fast it went."""
+    missing = evaluation.missing
+    num_workers = _num_workers(config, len(missing))
+    # Spread few episodes over all workers instead of filling the first one's games.
+    per_worker = min(setup.num_games, -(-len(missing) // max(num_workers, 1))) or 1
+    setup = replace(setup, num_games=per_worker)
+    speed: dict[str, Any] = {"workers": num_workers, "games_per_worker": per_worker}
+    progress = EpisodeProgress(
+        setup.target,
+        config.episodes,
+        max_steps=setup.task().spec.max_steps,
+        finished_steps=[record.steps for record in evaluation.records],
+    )
+    interrupted = False
+    if missing:
+        with progress:
+            try:
+                for outcome in _outcomes(setup, missing, num_workers, progress):
+                    evaluation.add(outcome)
+                    progress.on_episode(outcome.record.steps)
+            except KeyboardInterrupt:
+                interrupted = True
+    speed |= {"steps": progress.session_steps, "wall_s": round(progress.elapsed_s, 2)}
+    speed["steps_per_s"] = round(progress.steps_per_s, 1) if missing else 0.0
+    return interrupted, speed
+
+
+def _outcomes(
+    setup: Setup, missing: list[int], num_workers: int, progress: EpisodeProgress
+) -> Iterator[Outcome]:
+    if num_workers == 0:
+        yield from play_here(setup, missing, progress.on_steps)
+        return
+    with Workers(setup, num_workers) as workers:
+        yield from workers.play(missing, progress.on_steps)
+
+
+def _conclude(config: Config, setup: Setup, evaluation: EvaluationRun, speed: dict[str, Any]) -> _Evaluated:
+    """Draw up the figures and write summary and report beside the records."""
+    records = evaluation.records
+    figures = summarise(
+        setup.task().spec, records, policy=config.policy, seed=config.seed, requested=config.episodes
+    )
+    figures |= {"speed": speed, "run": str(evaluation.folder), "versions": versions()}
+    figures["report"] = str(evaluation.folder / "report.html")
+    evaluation.run.write_json("summary.json", figures)
+    result = _Evaluated(evaluation, figures)
+    evaluation.run.write_text("report.html", _report([result]))
+    return result
+
+
+def _report(evaluated: list[_Evaluated]) -> str:
+    figures = evaluated[0].figures
+    provenance = {
+        "runs": ", ".join(result.figures["run"] for result in evaluated),
+        "seeds": f"numpy SeedSequence({figures['seed']}, spawn_key=(episode,))",
+        "versions": ", ".join(
+            f"{name} {version}" for name, version in figures["versions"].items() if version
+        ),
+    }
+    results = [TaskResult(e.figures, e.run.records, e.run.read_file) for e in evaluated]
+    return render_report(results, provenance)
+
+
+def _show(config: Config, evaluated: list[_Evaluated]) -> None:
+    """Print the figures: one JSON object, one task's tables, or one line a task."""
+    all_figures = [result.figures for result in evaluated]
+    if config.target == all_figures[0]["target"]:
+        if config.json:
+            print_json(all_figures[0])
+        else:
+            print_one(all_figures[0], evaluated[0].run.records)
+        return
+    overview = _write_overview(config, evaluated)
+    if config.json:
+        by_task = {figures["target"]: figures for figures in all_figures}
+        print_json(
+            {
+                "target": config.target,
+                "policy": config.policy,
+                "episodes": sum(figures["episodes"] for figures in all_figures),
+                "seed": config.seed,
+                "seeds": {name: figures["seeds"] for name, figures in by_task.items()},
+                "success": {name: figures["success"] for name, figures in by_task.items()},
+                "published": {name: figures["published"] for name, figures in by_task.items()},
+                "report": str(overview),
+                "tasks": by_task,
+            }
+        )
+    else:
+        print_several(all_figures, overview)
+
+
+def _write_overview(config: Config, evaluated: list[_Evaluated]) -> Path:
+    """Write one report over all tasks, beside their run folders."""
+    name = f"eval-{config.target.replace(',', '+')}-{Path(config.policy).stem}-seed{config.seed}.html"
+    path = (config.run / "report.html" if config.run else runs_root() / name).absolute()
+    try:
+        write_atomically(path, _report(evaluated))
+    except OSError as error:
+        raise RunError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+    return path
+
+
+def _say_how_to_continue(last: _Evaluated) -> None:
+    ended = last.figures["episodes"] + last.figures["failed"]
+    print(
+        f"\nmaestro: stopped at {ended} of {last.figures['requested']} episodes of {last.figures['target']}. "
+        f"They are kept in {last.run.folder}; give the same command again to continue.",
+        file=sys.stderr,
+    )

@@ -1,0 +1,275 @@
+"""Play episodes of one task, G at a time, in this process.
+
+What happens in an episode follows from its number and the setup alone: every game has its own seeds, policy state,
+executive state and success tests, so batch size and order change nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+import time
+import zlib
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import maestro
+from maestro.content import Content, TaskContent
+from maestro.envs import make_world
+from maestro.envs.world import SkillPolicy, SuccessTest, World
+from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, Seeds, SkillUse, episode_seeds
+from maestro.evaluation.policies import make_policy
+from maestro.evaluation.progression import progression
+from maestro.evaluation.success import find_tests
+from maestro.options.executive import Executive
+from maestro.options.load import load_options, load_policy
+
+_LEFT = ("ESCAPED", "QUIT", "ASCENDED")
+_FACTS = {
+    "turns": "turn",
+    "depth": "depth",
+    "max_depth": "max_depth",
+    "dungeon": "dungeon",
+    "score": "score",
+    "gold": "gold",
+    "experience_level": "experience_level",
+    "kills": "num_kills",
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a worker process needs to build its games; small, and picklable."""
+
+    target: str
+    policy: str
+    """"reference", "random" or a path; see `policies`."""
+    seed: int
+    num_games: int
+    """Games a process plays at once."""
+    roots: tuple[Path, ...]
+    """The content's roots."""
+
+    def task(self) -> TaskContent:
+        """Look the task up; raises UnknownNameError."""
+        return Content(self.roots).task(self.target)
+
+
+def world_options(task: TaskContent) -> dict[str, Any]:
+    """Give the options a task's world is made with, plain enough for an episode's file."""
+    return {"max_steps": task.spec.max_steps}
+
+
+class Tally:
+    """What is counted along one episode, the same way while it is played and while it is replayed."""
+
+    def __init__(self, world: World, index: int, tests: dict[str, SuccessTest]) -> None:
+        self.tests = tests
+        self.steps = 0
+        self.checksum = 0
+        for test in tests.values():
+            test.start(world, index)
+
+    def update(self, world: World, index: int, reward: float) -> None:
+        """Count the step just taken."""
+        self.steps += 1
+        message = getattr(world.states[index], "message", "")
+        self.checksum = zlib.crc32(struct.pack("<f", reward) + message.encode(), self.checksum)
+        for test in self.tests.values():
+            test.update(world, index)
+
+    @property
+    def decided(self) -> bool:
+        """Tell whether no test can change its value any more."""
+        return all(test.done for test in self.tests.values())
+
+    @property
+    def values(self) -> dict[str, float | None]:
+        """Give the tests' values by name."""
+        return {name: float(test.value) for name, test in self.tests.items()}
+
+
+def facts(world_name: str, state: Any) -> dict[str, Any]:
+    """Read a record's facts off an episode's last state; None for what the world's State does not have."""
+    found = {key: getattr(state, name, None) for key, name in _FACTS.items()}
+    if world_name == "nethack":
+        found["progression"] = progression(state.max_depth, state.experience_level)
+    return found
+
+
+@dataclass
+class _Slot:
+    """One running episode."""
+
+    episode: int
+    attempts: int
+    seeds: Seeds
+    tally: Tally
+    actions: bytearray = field(default_factory=bytearray)
+    started: float = field(default_factory=time.perf_counter)
+
+
+class Games:
+    """G games of one task; `start` puts an episode into a free one, `step` plays all one step further."""
+
+    def __init__(self, setup: Setup) -> None:
+        """Load content, world, skills and policies.
+
+        Raises whatever MaestroError says what is wrong with them.
+        """
+        self.setup = setup
+        self.task = setup.task()
+        self.tests = find_tests(self.task)
+        world_name = self.task.spec.world
+        self.world: World = make_world(world_name, setup.num_games, **world_options(self.task))
+        self.policy: SkillPolicy = make_policy(setup.policy, world_name, setup.num_games)
+        self.executive = Executive(
+            load_options(Content(setup.roots).skills(world_name)),
+            load_policy(self.task),
+            self.task.spec.fallback,
+            setup.num_games,
+        )
+        self._slots: list[_Slot | None] = [None] * setup.num_games
+
+    @property
+    def num_running(self) -> int:
+        """Count the games with an unfinished episode."""
+        return sum(slot is not None for slot in self._slots)
+
+    @property
+    def num_free(self) -> int:
+        """Count the games that wait for an episode."""
+        return len(self._slots) - self.num_running
+
+    def start(self, episode: int, attempts: int = 1) -> None:
+        """Begin an episode in a free game; `attempts` counts this one. Raises ValueError where none is free."""
+        index = self._slots.index(None)
+        seeds = episode_seeds(self.setup.seed, episode)
+        self.world.seed(index, seeds.core, seeds.disp)
+        self.world.reset([index])
+        self.policy.reset(index, seeds.policy)
+        self._slots[index] = _Slot(episode, attempts, seeds, Tally(self.world, index, self.tests.make()))
+        self.executive.start(index, self.world.states[index], seeds.code)
+
+    def step(self) -> list[EpisodeFile]:
+        """Play every running game one step further and give the episodes that ended by it."""
+        finished = self._failed_at_start()
+        if not self.num_running:
+            return finished
+        skills = [None if slot is None else self.executive.running[i] for i, slot in enumerate(self._slots)]
+        actions = self.policy.act(self.world, skills)
+        result = self.world.step(actions)
+        for index, slot in enumerate(self._slots):
+            if slot is None:
+                continue
+            slot.actions.append(actions[index])
+            slot.tally.update(self.world, index, float(result.reward[index]))
+            ending = self._ending(index, slot, bool(result.terminated[index]), bool(result.truncated[index]))
+            if ending is not None:
+                finished.append(self._finish(index, slot, ending))
+        return finished
+
+    def close(self) -> None:
+        """Free the games."""
+        self.world.close()
+
+    def _failed_at_start(self) -> list[EpisodeFile]:
+        """End the episodes whose generated code failed before the first step."""
+        return [
+            self._finish(index, slot, self._error(index))
+            for index, slot in enumerate(self._slots)
+            if slot is not None and not slot.actions and self.executive.failure(index) is not None
+        ]
+
+    def _ending(self, index: int, slot: _Slot, terminated: bool, truncated: bool) -> Ending | None:
+        """Say whether and why the episode ended with this step; otherwise let the executive go on."""
+        state = self.world.states[index]
+        ending = world_ending(self.world, index, slot.tally, terminated, truncated)
+        if ending is not None:
+            self.executive.finish(index, state)
+            return ending
+        self.executive.advance(index, state)
+        return None if self.executive.failure(index) is None else self._error(index)
+
+    def _error(self, index: int) -> Ending:
+        return Ending(by="error", cause=str(self.executive.failure(index)))
+
+    def _finish(self, index: int, slot: _Slot, ending: Ending) -> EpisodeFile:
+        """Make the record and the file of an episode that is over, and free its game."""
+        self._slots[index] = None
+        wall_s = time.perf_counter() - slot.started
+        account = self.executive.account(index)
+        record = EpisodeRecord(
+            episode=slot.episode,
+            seeds=slot.seeds,
+            success=slot.tally.values,
+            ended=ending,
+            steps=slot.tally.steps,
+            skills={name: SkillUse(**asdict(use)) for name, use in account.items()},
+            checksum=slot.tally.checksum,
+            wall_s=round(wall_s, 3),
+            steps_per_s=round(slot.tally.steps / wall_s, 1),
+            attempts=slot.attempts,
+            **facts(self.world.name, self.world.states[index]),
+        )
+        return EpisodeFile(
+            target=self.setup.target,
+            policy=self.setup.policy,
+            world=self.world.name,
+            options=world_options(self.task),
+            action_names=tuple(self.world.action_names),
+            actions=np.frombuffer(bytes(slot.actions), dtype=np.uint8),
+            switches=self.executive.switches(index),
+            record=record,
+            tests=self.task.spec.success.model_dump(),
+            versions=engine_versions(self.world.name),
+        )
+
+
+def world_ending(world: World, index: int, tally: Tally, terminated: bool, truncated: bool) -> Ending | None:
+    """Say how an episode ended in its world; None where it goes on."""
+    if tally.decided:
+        return Ending(by="success" if any(test.value > 0 for test in tally.tests.values()) else "missed")
+    if truncated:
+        return Ending(by="truncated")
+    if not terminated:
+        return None
+    how = getattr(world, "ending", lambda _: "")(index)
+    if how == "":
+        return Ending(by="ended")
+    if how in _LEFT:
+        return Ending(by="left", cause=how.lower())
+    return Ending(by="died", cause=last_blow(how, world.states[index].message))
+
+
+def engine_versions(world_name: str) -> dict[str, str | None]:
+    """Name the versions an episode of `world_name` depends on."""
+    versions: dict[str, str | None] = {"maestro": maestro.__version__}
+    if world_name == "nethack":
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions["nle"] = metadata.version("nle")
+    return versions
+
+
+def last_blow(how: str, message: str) -> str:
+    """Say what killed the hero: the sentence before "You die", else NetHack's own word ("starving")."""
+    sentences = (
+        re.split(r"(?<=[.!])\s+", message.split("You die", 1)[0].strip()) if "You die" in message else []
+    )
+    return sentences[-1] if sentences and sentences[-1] else how.lower().replace("_", " ")
+
+
+def check_setup(setup: Setup) -> None:
+    """Find what is wrong with task, skills, generated code or success tests before anything is started.
+
+    Raises the MaestroError that says it; so does a world that cannot be imported.
+    """
+    task = setup.task()
+    find_tests(task)
+    skills = Content(setup.roots).skills(task.spec.world)
+    Executive(load_options(skills), load_policy(task), task.spec.fallback, 1)

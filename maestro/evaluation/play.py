@@ -1,0 +1,259 @@
+"""Play many episodes on several worker processes, and survive the death of any of them.
+
+The parent hands out episodes one by one and is the only one that writes. A worker that dies (killed, out of memory,
+crashed engine, no step for a long time) is replaced and its episodes are started again: the second time beside
+others, the third time alone in a process, so that only an episode that kills its worker by itself is given up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, NamedTuple
+
+from maestro.errors import EngineError
+from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, episode_seeds
+from maestro.evaluation.games import Games, Setup
+from maestro.evaluation.worker import work
+
+MAX_ATTEMPTS = 3
+STALL_S = 180.0
+"""Seconds without a sign of life after which a worker that has episodes is killed."""
+
+
+class Outcome(NamedTuple):
+    """One finished episode; an episode that was given up has a record and no file."""
+
+    record: EpisodeRecord
+    file: EpisodeFile | None
+
+
+class _Task(NamedTuple):
+    episode: int
+    attempt: int
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    connection: Connection
+    held: dict[int, _Task] = field(default_factory=dict)
+    is_ready: bool = False
+    plays_alone: bool = False
+    crash: str = ""
+    last_heard: float = field(default_factory=time.monotonic)
+
+
+def play_here(
+    setup: Setup, episodes: Iterable[int], on_steps: Callable[[int], None] = lambda count: None
+) -> Iterator[Outcome]:
+    """Play the episodes in this process: for the toy world, tests and debuggers."""
+    waiting = deque(episodes)
+    games = Games(setup)
+    try:
+        while waiting or games.num_running:
+            while waiting and games.num_free:
+                games.start(waiting.popleft())
+            on_steps(games.num_running)
+            for finished in games.step():
+                yield Outcome(finished.record, finished)
+    finally:
+        games.close()
+
+
+class Workers:
+    """Worker processes for one setup; a context manager, so that none outlives the evaluation."""
+
+    def __init__(self, setup: Setup, num_workers: int, stall_s: float = STALL_S) -> None:
+        """Start no more than `num_workers` processes, each playing `setup.num_games` games at once."""
+        self.setup = setup
+        self.num_workers = num_workers
+        self.num_deaths = 0
+        self._stall_s = stall_s
+        self._context = multiprocessing.get_context("spawn")
+        self._scratch = tempfile.TemporaryDirectory(prefix="maestro-eval-", ignore_cleanup_errors=True)
+        self._workers: list[_Worker] = []
+        self._waiting: deque[_Task] = deque()
+        self._suspects: deque[_Task] = deque()
+        """Episodes whose worker died twice: each is played alone."""
+        self._ready: list[Outcome] = []
+        self._on_steps: Callable[[int], None] = lambda count: None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def play(
+        self, episodes: Iterable[int], on_steps: Callable[[int], None] = lambda count: None
+    ) -> Iterator[Outcome]:
+        """Yield each episode as it ends; `on_steps` hears of steps taken, some times a second.
+
+        Raises the MaestroError that keeps a worker from starting.
+        """
+        self._on_steps = on_steps
+        self._waiting.extend(_Task(episode, 1) for episode in episodes)
+        wanted = min(self.num_workers, len(self._waiting))
+        while len(self._workers) < wanted:
+            self._start_worker()
+        while self._waiting or self._suspects or any(worker.held for worker in self._workers):
+            self._listen()
+            yield from self._drain()
+        yield from self._drain()
+
+    def close(self) -> None:
+        """End all workers, at once where they do not end by themselves, and remove their temporary files."""
+        for worker in self._workers:
+            if worker.held:  # in the middle of an episode it does not listen
+                worker.process.terminate()
+            else:
+                with contextlib.suppress(OSError):
+                    worker.connection.send(("stop", None))
+        deadline = time.monotonic() + 2.0
+        for worker in self._workers:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.connection.close()
+        self._workers.clear()
+        self._scratch.cleanup()
+
+    @property
+    def process_ids(self) -> list[int]:
+        """List the ids of the worker processes."""
+        return [worker.process.pid or 0 for worker in self._workers]
+
+    def _drain(self) -> Iterator[Outcome]:
+        ready, self._ready = self._ready, []
+        yield from ready
+
+    def _start_worker(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=work, args=(self.setup, theirs, self._scratch.name), name="maestro-worker", daemon=True
+        )
+        with _fixed_hashes():
+            process.start()
+        theirs.close()
+        self._workers.append(_Worker(process, ours))
+
+    def _listen(self) -> None:
+        """Wait for messages, deal with them, and with workers that are dead or silent."""
+        by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in self._workers}
+        for connection in wait(list(by_connection), timeout=1.0):
+            worker = by_connection[connection]
+            try:
+                while worker.connection.poll():
+                    self._hear(worker, *worker.connection.recv())
+            except (EOFError, OSError):
+                self._bury(worker)
+        for worker in list(self._workers):
+            if worker.held and time.monotonic() - worker.last_heard > self._stall_s:
+                worker.crash = f"no step in {self._stall_s:.0f} s"
+                worker.process.kill()
+                self._bury(worker)
+
+    def _hear(self, worker: _Worker, kind: str, content: Any) -> None:
+        worker.last_heard = time.monotonic()
+        if kind == "steps":
+            self._on_steps(content)
+        elif kind == "finished":
+            del worker.held[content.record.episode]
+            worker.plays_alone = False
+            self._ready.append(Outcome(content.record, content))
+        elif kind == "fault":
+            raise content
+        elif kind == "crash":
+            worker.crash = content
+        elif kind == "ready":
+            worker.is_ready = True
+        self._feed(worker)
+
+    def _feed(self, worker: _Worker) -> None:
+        """Hand the worker as many episodes as it can take."""
+        while worker.is_ready and not worker.plays_alone and len(worker.held) < self.setup.num_games:
+            if self._suspects and not worker.held:
+                task = self._suspects.popleft()
+                worker.plays_alone = True
+            elif self._waiting:
+                task = self._waiting.popleft()
+            else:
+                return
+            worker.held[task.episode] = task
+            with contextlib.suppress(OSError):  # a dead worker is buried when its end of the pipe is read
+                worker.connection.send(("play", task))
+
+    def _bury(self, worker: _Worker) -> None:
+        """Take a dead worker's episodes back and replace it while there is something to play."""
+        self._workers.remove(worker)
+        worker.process.join(5.0)
+        reason = worker.crash or _exit_reason(worker.process.exitcode)
+        worker.connection.close()
+        if not worker.is_ready:
+            raise EngineError(
+                f"a worker process ended before it could play: {reason}",
+                where=f"maestro eval --target {self.setup.target}",
+                hint="give the same command with --workers 0, which plays in one process and shows the error",
+            )
+        self.num_deaths += 1
+        for task in worker.held.values():
+            self._take_back(task, reason)
+        if (self._waiting or self._suspects) and len(self._workers) < self.num_workers:
+            self._start_worker()
+        for other in self._workers:
+            self._feed(other)
+
+    def _take_back(self, task: _Task, reason: str) -> None:
+        again = _Task(task.episode, task.attempt + 1)
+        if again.attempt < MAX_ATTEMPTS:
+            self._waiting.appendleft(again)
+        elif again.attempt == MAX_ATTEMPTS:
+            self._suspects.append(again)
+        else:
+            self._ready.append(Outcome(_given_up(self.setup, task, reason), None))
+
+
+@contextlib.contextmanager
+def _fixed_hashes() -> Iterator[None]:
+    """Let the processes started inside order sets of strings alike: generated code may iterate over such a set."""
+    before = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONHASHSEED"]
+        else:
+            os.environ["PYTHONHASHSEED"] = before
+
+
+def _given_up(setup: Setup, task: _Task, reason: str) -> EpisodeRecord:
+    return EpisodeRecord(
+        episode=task.episode,
+        seeds=episode_seeds(setup.seed, task.episode),
+        success={"true": None, "compatible": None},
+        ended=Ending(
+            by="failed", cause=f"its worker process died {task.attempt} times; the last time: {reason}"
+        ),
+        attempts=task.attempt,
+    )
+
+
+def _exit_reason(code: int | None) -> str:
+    if code is None:
+        return "it does not answer"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"killed by {signal.Signals(-code).name}"
+    return f"exit code {code}"
