@@ -85,7 +85,10 @@ def _dispatch(arguments: list[str]) -> int:
             return USAGE
         typed.append(path.stem.replace("_", "-"))
         if path.is_file():
-            return _run(path, " ".join(typed), arguments)
+            try:
+                return _run(path, " ".join(typed), arguments)
+            except ModuleNotFoundError as error:
+                raise _missing_package(error) from error
         folder = path
 
 
@@ -108,17 +111,18 @@ def _run(path: Path, typed: str, arguments: list[str]) -> int:
 
 def _import(path: Path) -> ModuleType:
     parts = path.relative_to(COMMANDS_FOLDER).with_suffix("").parts
-    try:
-        return importlib.import_module(".".join(("maestro", "commands", *parts)))
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("maestro", "codegen", ""):
-            raise
-        raise DependencyError(
-            f"the package {package!r} is not installed",
-            where=f"maestro {' '.join(parts)}",
-            hint="pip install maestro-skills (maestro doctor lists everything that is missing)",
-        ) from error
+    return importlib.import_module(".".join(("maestro", "commands", *parts)))
+
+
+def _missing_package(error: ModuleNotFoundError) -> DependencyError:
+    """Turn a failed import into what to do about it; a missing module of ours is a bug and is raised as it is."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("maestro", "codegen", ""):
+        raise error
+    return DependencyError(
+        f"the package {package!r} is not installed",
+        hint=f"pip install {package}; `maestro doctor` lists all that is missing, with versions",
+    )
 
 
 def _overview(typed: list[str], folder: Path, known: dict[str, Path]) -> str:
