@@ -135,22 +135,20 @@ def _compile(path: Path, source: bytes) -> CodeType:
 
     Static validation of the syntax tree belongs right here, before the compiler sees the source.
     """
-    flags = __future__.annotations.compiler_flag
+    mend = "mend it, or generate the file again"
     try:
+        flags = __future__.annotations.compiler_flag
         return compile(source.decode("utf-8"), str(path), "exec", flags=flags, dont_inherit=True)
     except UnicodeDecodeError as error:
         raise GeneratedCodeError(
-            f"not UTF-8 text ({error.reason} at byte {error.start})", where=str(path)
+            f"not UTF-8 text ({error.reason} at byte {error.start})", where=str(path), hint=mend
         ) from None
     except SyntaxError as error:
-        raise GeneratedCodeError(
-            f"not valid Python: {error.msg}", where=f"{path}:{error.lineno}", expected="Python 3.10 or later",
-            hint="mend the line, or generate the file again",
-        ) from None  # fmt: skip
+        where = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise GeneratedCodeError(f"not valid Python: {error.msg}", where=where, hint=mend) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise GeneratedCodeError(
-            f"not valid Python: {error or 'nested too deeply'}", where=str(path)
-        ) from None
+        what = f"not valid Python: {error or 'nested too deeply'}"
+        raise GeneratedCodeError(what, where=str(path), hint=mend) from None
 
 
 def _names(code: CodeType, name: str) -> bool:
