@@ -130,7 +130,7 @@ FLOATING_EYE = MONSTER_INDEX["floating eye"]
 BACKLASH = {
     MONSTER_INDEX[name]: cost
     for name, cost in {
-        "floating eye": 0, "gelatinous cube": 999, "gas spore": 30, "yellow mold": 12, "green mold": 26,
+        "floating eye": 0, "gelatinous cube": 999, "gas spore": 24, "yellow mold": 12, "green mold": 26,
         "red mold": 22, "brown mold": 28, "blue jelly": 36, "spotted jelly": 36,
     }.items()
 }  # fmt: skip

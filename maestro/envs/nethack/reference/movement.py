@@ -100,8 +100,9 @@ class Mover:
         """Return the squares of monsters whose answer to a blow the hero would survive."""
         s = self.senses
         mask = 0
+        need = 1.0 if s.level.rounds < 60 else 0.6  # who is stuck for long takes a risk
         for cell, (kind, _) in s.level.sessile.items():
-            if s.hp > G.BACKLASH[kind]:
+            if s.hp > need * G.BACKLASH[kind]:
                 mask |= 1 << cell
         return mask
 
