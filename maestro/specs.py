@@ -40,9 +40,9 @@ class _Spec(BaseModel):
 class RewardSettings(_Spec):
     """Settings of one skill's reward: `1[r >= threshold] * r / count**count_exponent`."""
 
-    quantile: float = Field(0.85, ge=0.0, lt=1.0)
+    quantile: float = Field(default=0.85, ge=0.0, lt=1.0)
     """Quantile of the training rewards that becomes the threshold; 0 means no threshold."""
-    count_exponent: float = Field(3.0, ge=0.0)
+    count_exponent: float = Field(default=3.0, ge=0.0)
     """How strongly a caption that was seen before is discounted; 0 means not at all."""
     count_memory: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_none_word)] = 20
     """Distinct captions remembered for the count; "none" remembers the whole episode."""
@@ -57,12 +57,12 @@ class SkillSpec(_Spec):
     preference: Text
     """What the annotator should prefer when it compares two captions for this skill."""
     world: Name = "nethack"
-    index: int | None = Field(None, ge=0)
+    index: int | None = Field(default=None, ge=0)
     """Place in the policy's skill order; skills without one come last, in alphabetical order."""
     reward: RewardSettings = RewardSettings()
-    max_turns: int | None = Field(None, gt=0)
+    max_turns: int | None = Field(default=None, gt=0)
     """Game turns after which the skill always ends; None means no such limit."""
-    max_steps: int | None = Field(None, gt=0)
+    max_steps: int | None = Field(default=None, gt=0)
     """Agent steps after which the skill always ends; None means no such limit."""
 
 
@@ -91,7 +91,7 @@ class TrainingSpec(_Spec):
     name: Name
     instruction: Text
     world: Name = "nethack"
-    max_steps: int = Field(10_000, gt=0)
+    max_steps: int = Field(default=10_000, gt=0)
     """Agent steps after which an episode is truncated."""
     fallback: Name
     """Skill that runs instead when the policy chooses one that may not start."""
@@ -193,7 +193,9 @@ def _expected(fault: Any, model: type[BaseModel], location: list[Any]) -> str:
         "int_from_float": "a whole number",
         "float_type": "a number",
     }
-    return kind.get(fault["type"], fault["msg"].removeprefix("Input should be ").removeprefix("a valid "))
+    return kind.get(
+        str(fault["type"]), str(fault["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
+    )
 
 
 def _keys_on_the_way(data: Any, model: type[BaseModel]) -> set[str]:
