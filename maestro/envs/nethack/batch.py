@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maestro.envs.nethack import caption, keys
 from maestro.envs.nethack.game import Game
-from maestro.envs.nethack.instance import OBSERVATION_DESC, Instance, check_nle_version
+from maestro.envs.nethack.instance import OBSERVATION_DESC, Instance
+from maestro.envs.nethack.native import check_version
 from maestro.envs.nethack.sightings import Lookout
 from maestro.envs.nethack.state import State
 from maestro.envs.nethack.tracker import Tracker
@@ -54,7 +55,7 @@ class NetHackWorld:
     def __init__(self, num_games: int, options: NetHackOptions):
         if num_games < 1:
             raise WorldError(f"num_games is {num_games}", where="NetHackWorld", expected="at least 1")
-        check_nle_version()
+        check_version()
         self.num_games = num_games
         self.options = options
         visible = _AGENT_SEES + (("inv_strs",) if options.inventory_text else ())
@@ -85,7 +86,7 @@ class NetHackWorld:
         self._lookout = Lookout(arrays["glyphs"], arrays["blstats"])
         self._texts = arrays["message"].view("S256")[:, 0]
         self._letters = arrays["inv_letters"].view("S55")[:, 0]
-        self._message_rows = [memoryview(row) for row in arrays["message"]]
+        self._message_rows = [row.data for row in arrays["message"]]
 
     # --- the protocol ---------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from maestro.errors import EngineError
 
 _MORE_KEYS_THAN_ANY_STEP_TAKES = 500
 _LETTERS_OFFERED = re.compile(r"\[([a-zA-Z])")
-_DRINK_FROM = ("Drink from the fountain?", "Drink from the sink?")
 _LEARNED = "feel more confident"
 _HEALING = "spellbook of healing"
 
@@ -49,10 +48,10 @@ class Game:
         self.rows = rows
         self._send = instance.send
         self._is_done = instance.is_done
-        self._flags = memoryview(rows["misc"])
+        self._flags = rows["misc"].data
         self._message = rows["message"]
-        self._letters = memoryview(rows["inv_letters"])
-        self._classes = memoryview(rows["inv_oclasses"])
+        self._letters = rows["inv_letters"].data
+        self._classes = rows["inv_oclasses"].data
         self._starting_letters: frozenset[int] = frozenset()
         self._last_map: tuple[np.ndarray, np.ndarray] | None = None
         self.pages: list[str] | None = None
@@ -143,7 +142,7 @@ class Game:
             elif flags[0] or flags[1]:
                 self._keep_map()
                 question = self.pages[-1] if self.pages else ""
-                if flags[0] and any(word in question for word in keys.AGENT_ANSWERS):
+                if flags[0] and keys.AGENT_ANSWERS.search(question):
                     self.prompt = question
                     return
                 self._send(keys.ESCAPE)

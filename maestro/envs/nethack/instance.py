@@ -16,24 +16,14 @@ import shutil
 import struct
 import sys
 import tempfile
-from importlib import metadata, resources
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
 
 import numpy as np
 
-from maestro.errors import DependencyError, EngineError
-
-SUPPORTED_NLE = ("1.0.0", "1.1.0")
-
-try:
-    import nle.nethack.nethack as _nle
-    from nle import _pynethack
-except ImportError as error:  # pragma: no cover - exercised by a test in a subprocess without nle
-    raise DependencyError(
-        "NetHack Learning Environment (nle) cannot be imported",
-        where="maestro.envs.nethack",
-        expected=f"nle {SUPPORTED_NLE[0]}",
-        hint=f"pip install nle=={SUPPORTED_NLE[0]} ({error})",
-    ) from error
+from maestro.envs.nethack.native import ENGINE_PATH, GAME_FILES, nethack, pynethack
+from maestro.errors import EngineError
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -47,21 +37,8 @@ _LIBC.mmap.argtypes = [
 ]
 _MAP_FIXED = 0x10
 
-OBSERVATION_DESC = _nle.OBSERVATION_DESC
+OBSERVATION_DESC = nethack.OBSERVATION_DESC
 """Name to shape and dtype of the arrays the engine can fill. Source: nle.nethack."""
-
-
-def check_nle_version() -> str:
-    """Return the installed version of nle; raise DependencyError for one this project was not tested with."""
-    version = metadata.version("nle")
-    if version not in SUPPORTED_NLE:
-        raise DependencyError(
-            f"nle {version} is installed",
-            where="maestro.envs.nethack",
-            expected="nle " + " or ".join(SUPPORTED_NLE),
-            hint=f"pip install nle=={SUPPORTED_NLE[0]}",
-        )
-    return version
 
 
 class Instance:
@@ -74,21 +51,22 @@ class Instance:
         """
         self._folder = tempfile.TemporaryDirectory(prefix="maestro-nethack-")
         folder = self._folder.name
-        os.symlink(os.path.join(_nle.HACKDIR, "nhdat"), os.path.join(folder, "nhdat"))
+        os.symlink(os.path.join(GAME_FILES, "nhdat"), os.path.join(folder, "nhdat"))
         for name in ("perm", "record", "logfile", "xlogfile"):
             open(os.path.join(folder, name), "wb").close()
         os.mkdir(os.path.join(folder, "save"))
         options = resources.files("maestro.envs.nethack").joinpath("nethackrc").read_text()
-        options += f"OPTIONS=name:Agent-{character}\n" + ("OPTIONS=playmode:debug\n" if wizard else "")
+        options += _character_options(character) + ("OPTIONS=playmode:debug\n" if wizard else "")
         path = os.path.join(folder, "nethackrc")
         with open(path, "w") as file:
             file.write(options)
         self._file, self.library_path = _copy_of_engine(folder)
-        self._engine = _pynethack.Nethack(self.library_path, folder, "@" + path, True)
+        self._engine: Any = pynethack.Nethack(self.library_path, folder, "@" + path, True)
         self._buffers = buffers
         self._engine.set_buffers(**buffers)
-        self.send = self._engine.step
-        self.is_done = self._engine.done
+        self.send: Callable[[int], None] = self._engine.step
+        """Send one key to the running game."""
+        self.is_done: Callable[[], bool] = self._engine.done
 
     def restart(self, seeds: tuple[int, int] | None, wizkit: str = "") -> None:
         """Begin a new game, with `seeds` (core, display) or, without, with seeds of the engine's own.
@@ -119,9 +97,16 @@ class Instance:
         if self._engine is None:
             return
         self._engine.close()
-        self._engine = self.send = self.is_done = None
+        self._engine = None
         self._file.close()
         self._folder.cleanup()
+
+
+def _character_options(character: str) -> str:
+    """Word a character ('mon-hum-neu-mal': role, race, alignment, gender; '@': chance) as options of the game."""
+    parts = ["random"] * 4 if character == "@" else character.split("-")
+    pairs = zip(("role", "race", "align", "gender"), parts, strict=True)
+    return "OPTIONS=name:Agent," + ",".join(f"{key}:{value}" for key, value in pairs) + "\n"
 
 
 def _copy_of_engine(folder: str):
@@ -129,8 +114,8 @@ def _copy_of_engine(folder: str):
     if hasattr(os, "memfd_create"):
         file = os.fdopen(os.memfd_create("nle.so"), "w+b")
     else:
-        file = tempfile.TemporaryFile(suffix="libnethack.so", dir=folder)
-    with open(_nle.DLPATH, "rb") as source:
+        file = tempfile.TemporaryFile(suffix="libnethack.so", dir=folder)  # noqa: SIM115 - the caller closes it
+    with open(ENGINE_PATH, "rb") as source:
         shutil.copyfileobj(source, file)
     file.flush()
     return file, f"/proc/self/fd/{file.fileno()}"
@@ -168,7 +153,7 @@ def _load_address(library_path: str) -> int:
 @functools.cache
 def _engine_file() -> int:
     """Return a descriptor of the original library, opened once per process."""
-    return os.open(_nle.DLPATH, os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(ENGINE_PATH, os.O_RDONLY | os.O_CLOEXEC)
 
 
 @functools.cache

@@ -8,7 +8,9 @@ Source: the action set and the questions are those of MaestroMotif's environment
 
 from __future__ import annotations
 
-from nle import nethack
+import re
+
+from maestro.envs.nethack.native import nethack
 
 _ACTIONS: tuple[tuple[str, int], ...] = (
     ("more", nethack.MiscAction.MORE),
@@ -55,8 +57,8 @@ SPACE, ESCAPE = 32, 27
 REST_KEYS: tuple[int, ...] = (ord("2"), ord("5"), ord("."))
 """`wait` rests up to 25 turns; the game stops it when something comes into view."""
 
-AGENT_ANSWERS: tuple[str, ...] = ("eat", "attack", "direction?", "pray", "drop", "drink", "Sell")
-"""A question that contains one of these waits for the agent; every other one gets Escape."""
+AGENT_ANSWERS: re.Pattern[str] = re.compile(r"\b(eat|attack|pray|drop|drink|Sell)\b|direction\?")
+"""A question that holds one of these waits for the agent; every other one gets Escape."""
 ASKS_FOR_ITEM: tuple[str, ...] = ("want to eat?", "want to drink?")
 """Questions for an inventory letter: `YES` takes the first letter offered, any other action declines."""
 

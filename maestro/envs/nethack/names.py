@@ -7,7 +7,8 @@ a colour that many humans share. Floor, walls, corridors and blank rock have no 
 from __future__ import annotations
 
 import numpy as np
-from nle import nethack
+
+from maestro.envs.nethack.native import nethack
 
 _CLASS_NAMES = {
     "ILLOBJ_CLASS": "strange object",

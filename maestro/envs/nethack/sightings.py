@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from nle import nethack
 
 from maestro.envs.nethack.names import GLYPH_NAMES, HAS_NAME, STAIRCASE_DOWN
+from maestro.envs.nethack.native import nethack
 
 NEARBY_SQUARES = 3
 """How far `State.nearby` reaches, in every direction. Source: MaestroMotif's 7 by 7 window."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from nle import nethack
 
 from maestro.envs.nethack.keys import ESCAPE, KEYS, SPACE
+from maestro.envs.nethack.native import nethack
 
 _OBSERVED = (
     "glyphs",

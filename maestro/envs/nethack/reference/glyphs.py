@@ -4,8 +4,8 @@ Everything here is made once at import from the tables that nle publishes.
 """
 
 import numpy as np
-from nle import nethack
 
+from maestro.envs.nethack.native import nethack
 from maestro.envs.nethack.reference.bitboard import COLUMNS, NUM_CELLS, ROWS, STRIDE, from_planes
 
 # One bit of a class word each; a glyph may have several.
