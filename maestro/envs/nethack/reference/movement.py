@@ -5,6 +5,7 @@ from maestro.envs.nethack.reference import glyphs as G
 from maestro.envs.nethack.reference.bitboard import (
     DIRECTION_OF,
     NEIGHBOURS,
+    NUM_CELLS,
     OFFSETS,
     cells,
     find_path,
@@ -174,8 +175,10 @@ class Mover:
         bad = level.traps | level.liquid | level.shop | level.boulders | level.closed | level.wanted
         ground = level.walk | bad
         for _ in range(4):
+            if not 0 <= beyond < NUM_CELLS:
+                return length
             if not ground >> beyond & 1:
-                return length if (level.walls | level.stone) >> beyond & 1 or not 0 <= beyond < 1680 else 0
+                return length if (level.walls | level.stone) >> beyond & 1 else 0
             if bad >> beyond & 1:
                 return 0
             beyond += offset
