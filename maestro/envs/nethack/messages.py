@@ -1,8 +1,8 @@
 """Read events out of NetHack's messages: kills, sales, prices, altar checks and meals.
 
-Pure text work on what a player sees; no engine, no game. The sentences are those of NetHack 3.6.6 as nle 1.0.0
-builds it; a comment names the function that prints each. Pages of one step are joined by one space before they
-come here. `parse` is cached, because a few thousand distinct messages make up nearly all play.
+Pure text work on what a player sees; no engine, no game. The sentences are those of NetHack 3.6.6 as nle
+1.0.0 builds it; a comment names the function that prints each. Pages of one step are joined by one space
+before they come here. `parse` is cached, because a few thousand distinct messages make up nearly all play.
 
 Source: nle 1.0.0 `src/shk.c`, `src/eat.c`, `src/do.c`, `src/mon.c`.
 """
@@ -49,7 +49,7 @@ class Events(NamedTuple):
     price_kinds: tuple[str, ...] = ()
     """The hidden appearances (`Price.kind`) among offers and quotes whose base price the amount narrows."""
     prices_identified: int = 0
-    """How many these are. The same appearance may come again in later messages: keep `price_kinds` to tell."""
+    """How many these are. The same appearance may come again later: keep `price_kinds` to tell."""
     curse_checks: int = 0
     """Items of unknown status that an altar has just shown to be blessed, cursed or neither."""
     meals: int = 0
@@ -71,19 +71,21 @@ _TRIGGER = re.compile(
     r"|[Cc]ore dumped|Rotten |Macintosh|Oh wow, like|the eyeball|You consume |been poisonous!|stomach acid"
     r"|your meal"
 )
-# mon.c xkilled(): "You kill the newt!", "You destroy the gnome zombie!", "You kill it!", "You kill poor Fido!".
-# Doors and thrones are destroyed with a full stop, bear traps "with" something: neither is a kill.
+# mon.c xkilled(): "You kill the newt!", "You destroy the gnome zombie!", "You kill it!", "You kill poor
+# Fido!". Doors and thrones are destroyed with a full stop, bear traps "with" something: neither is a kill.
 _KILL = re.compile(r"\bYou (?:kill|destroy) (?!the bear trap)[^.!\"]+!")
 # shk.c shk_names_obj() as called by sellobj().
 _SALE = re.compile(
     r"\b[Yy]ou (?:(?:sold|traded) [^\"]{1,160}? for|relinquish [^\"]{1,160}? and (?:receive|acquire)) "
     r"(?P<amount>\d+) (?:gold piece|zorkmid)"
 )
-# shk.c sellobj(): the words after "for" depend on who owns a container and what is in it.
+# shk.c sellobj(): the words after "for" depend on who owns a container and what is in it. Once answered, the question
+# is shown again with the answer behind it ("Sell it? [ynaq] (y) n"): that is no new offer.
 _OFFER = re.compile(
     r"offers(?P<short> only)? (?P<amount>\d+) gold pieces? for (?P<owner>(?:your items? in )?(?:your|the)) "
-    r"(?P<item>[^\"?]{1,120}?)\. +Sell (?P<number>it|them)\?"
+    r"(?P<item>[^\"?]{1,120}?)\. +Sell (?P<number>it|them)\?(?! \[\w+\] \(\w\) \w)"
 )
+_SELL = re.compile(r"Sell (?:it|them)\?(?! \[\w+\] \(\w\) \w)")
 _CREDIT = re.compile(r"Will you accept \d+ zorkmids? in credit for [^\"?]{1,120}?\?")
 _DROPPED = re.compile(r"You drop (an?|the|\d+) ")
 # shk.c addtobill() and price_quote(); objnam.c doname_base() for what lies there or is carried unpaid.
@@ -106,14 +108,17 @@ _ALTAR = re.compile(
     r"|(?:^|[.!?] +)(?P<landed>[^.!?]{1,160}?) lands? on the altar\."
 )
 _STATUS_KNOWN = re.compile(r"\b(?:blessed|uncursed|cursed|(?:un)?holy water|gold pieces?)\b")
-# eat.c: fprefx(), eatcorpse(), doeat(), consume_tin(), rottenfood(), done_eating(); allmain.c stop_occupation().
+# eat.c: fprefx(), eatcorpse(), doeat(), consume_tin(), rottenfood(), done_eating(); allmain.c
+# stop_occupation().
 _MEAL = re.compile(
     r"You (?:finish eating|begin eating|stop eating|eat (?:an?|the|\d+) |consume |peck the eyeball"
     r"|have a very bad case of stomach acid)"
-    r"|This food really hits the spot!|Oh wow, like, superior, man!|This satiates your|This makes you feel like "
+    r"|This food really hits the spot!|Oh wow, like, superior, man!|This satiates your"
+    r"|This makes you feel like "
     r"|This tripe ration is|Mmm, tripe|Tastes great! +Less filling!|dog food!|elf kibble!"
     r"|A little goes a long way\.|My, this is a (?:primo|yummy) |[Cc]ore dumped\.|Must be a Macintosh!"
-    r"|Ugh\. +Rotten egg\.|Blecch! +Rotten |Ulch - that [^.!]+ was tainted|Ecch - that must have been poisonous!"
+    r"|Ugh\. +Rotten egg\.|Blecch! +Rotten |Ulch - that [^.!]+ was tainted"
+    r"|Ecch - that must have been poisonous!"
     r"|This tastes just like chicken!|This [^.!]+ is (?:delicious!|terrible!|bland\.|gnarly!|grody!)"
     r"|[^.!]+ (?:tastes|is) (?:delicious!|okay\.|terrible!|gr-r-reat!|gnarly!|copacetic\.|grody!)"
 )
@@ -145,7 +150,7 @@ def parse(message: str) -> Events:
         curse_checks=_curse_checks(text),
         meals=int(_MEAL.search(text) is not None and _RESUMED.search(text) is None),
         meal_finished="You finish eating" in text,
-        sale_asked="Sell it?" in text or "Sell them?" in text or _CREDIT.search(text) is not None,
+        sale_asked=_SELL.search(text) is not None or _CREDIT.search(text) is not None,
         climb_asked="Still climb?" in text,
     )
     return events if any(events) else NOTHING

@@ -1,7 +1,7 @@
 """Relate a shopkeeper's price to the base prices that NetHack's hidden items can have.
 
-An item whose name hides what it is (a "ruby potion") belongs to a group with few base prices, so a price narrows
-what it can be: that is what players call price identification. The groups are those of NetHack 3.6.6:
+An item whose name hides what it is (a "ruby potion") belongs to a group with few base prices, so a price
+narrows what it can be: that is what players call price identification. The groups are those of NetHack 3.6.6:
 
 | appearance | base prices |
 |---|---|
@@ -23,11 +23,13 @@ what it can be: that is what players call price identification. The groups are t
 | gray stone | 1 45 60 |
 
 Appearances that belong to one item ("hooded cloak") hide nothing and are not listed; gems are not, because a
-shopkeeper's offer for an unknown gem says nothing of its price; nor are appearances whose items cost the same.
+shopkeeper's offer for an unknown gem says nothing of its price; nor are appearances whose items cost the
+same.
 
-Offers: half the base price; one shopkeeper in four (by its number, for unknown goods) three eighths. A tourist of low
-level, a shirt worn alone or a dunce cap make them a third and a quarter: not considered here. Asked prices: the base
-times 2, 3/2, 4/3, 1, 3/4, 2/3 or 1/2 by charisma, and for one unknown item in four times 4/3.
+Offers: half the base price; one shopkeeper in four (by its number, for unknown goods) three eighths. A
+tourist of low level, a shirt worn alone or a dunce cap make them a third and a quarter: not considered here.
+Asked prices: the base times 2, 3/2, 4/3, 1, 3/4, 2/3 or 1/2 by charisma, and for one unknown item in four
+times 4/3.
 
 Source: nle 1.0.0 `src/objects.c`, `src/shk.c` (set_cost, get_cost, getprice), `src/o_init.c` (shuffle_all).
 """
@@ -96,12 +98,12 @@ def hidden_kind(item: str) -> str:
 
 
 def base_prices_from_offer(kind: str, amount: int, quantity: int = 1) -> tuple[int, ...]:
-    """Return the base prices in `kind`'s group at which a shopkeeper offers `amount` for `quantity` of them."""
+    """Return the base prices in `kind`'s group at which a shopkeeper offers `amount` for `quantity`."""
     return tuple(base for base in _group(kind) if amount in _offers_for(base * quantity))
 
 
 def base_prices_from_quote(kind: str, amount: int, quantity: int = 1) -> tuple[int, ...]:
-    """Return the base prices in `kind`'s group at which a shopkeeper may ask `amount` for `quantity` of them.
+    """Return the base prices in `kind`'s group at which a shopkeeper may ask `amount` for `quantity`.
 
     Charisma is not asked for: the factor of every charisma is allowed, so that more than one base often fits.
     """

@@ -1,0 +1,375 @@
+"""`Truth`: facts of a running game, read from its own copy of the engine. For success tests and measuring
+only.
+
+Nothing here may reach a state, an observation or a caption: an agent sees what a player sees. So only
+`maestro.envs.nethack.tasks` and the measuring code import this module (and the world, to hand it out); a test
+checks it.
+
+Reading never changes the game. Most reads are one machine word through an object made beforehand: well under
+a microsecond. Lists (inventory, floor) are walked when asked for: about 3 microseconds an object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maestro.envs.nethack import layout
+from maestro.envs.nethack.layout import Item, pair, pointer, read_items
+from maestro.envs.nethack.prices import hidden_kind
+from maestro.errors import EngineError
+
+_DUNGEON_NAMES = ("The Dungeons of Doom", "Gehennom", "The Gnomish Mines")
+_DUNCE_CAP = 76
+_ARMOR, _COIN = 3, 12
+# The name of an item that is known by its appearance only, as objnam.c xname() makes it, by object class.
+_APPEARANCE_FORMS = {
+    3: "{}", 4: "{} ring", 5: "{} amulet", 6: "{}", 8: "{} potion", 9: "scroll labeled {}",
+    10: "{} spellbook", 11: "{} wand", 13: "{} stone",
+}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """A level, by its dungeon's number (0 the Dungeons of Doom) and its number within it, from 1."""
+
+    dungeon: int
+    level: int
+
+
+class Shopkeeper(NamedTuple):
+    """The keeper of the shop the hero is in."""
+
+    id: int
+    gold: int
+    credit: int
+    """Gold the hero may still spend there."""
+    is_angry: bool
+
+
+class _Released(dict[str, int]):
+    """Stands in for the engine's variables once they are gone."""
+
+    def __missing__(self, name: str) -> int:
+        raise self._gone(name)
+
+    @property
+    def value(self) -> int:
+        raise self._gone("a fact")
+
+    @staticmethod
+    def _gone(what: str) -> EngineError:
+        return EngineError(
+            f"{what} was asked of a game that was reset or closed",
+            where="maestro.envs.nethack.engine.Truth",
+            hint="ask the world for the game's truth again: world.truth(index)",
+        )
+
+
+class Shop(NamedTuple):
+    """A shop, by what it sells (0 a general store, 1 armor, 2 scrolls, 3 potions, ...) and its squares."""
+
+    kind: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+class Truth:
+    """What the engine knows of one game between one reset and the next; read anew whenever asked for.
+
+    `release()` must be called before that game is reset or closed, because the addresses go with it. After
+    that every question raises EngineError.
+    """
+
+    def __init__(self, library_path: str, blstats: np.ndarray | None = None) -> None:
+        """Find the running game's variables and check that they make sense.
+
+        `blstats`, int64 (27,): the game's status line, for that check; None: checked without.
+
+        Raises EngineError where no game has loaded the library, or it is not the engine whose layout is
+        known.
+        """
+        self._symbols: dict[str, int] = layout.find_symbols(library_path)
+        hero = self._symbols["u"]
+        self._read_x = ctypes.c_byte.from_address(hero + layout.U_X)
+        self._read_y = ctypes.c_byte.from_address(hero + layout.U_Y)
+        self._read_dungeon = ctypes.c_byte.from_address(hero + layout.U_PLACE)
+        self._read_level = ctypes.c_byte.from_address(hero + layout.U_PLACE + 1)
+        self._read_experience = ctypes.c_int.from_address(hero + layout.U_LEVEL)
+        self._read_hunger = ctypes.c_int.from_address(hero + layout.U_HUNGER_STATE)
+        self._read_hp = ctypes.c_int.from_address(hero + layout.U_HP)
+        self._read_meals = ctypes.c_long.from_address(hero + layout.U_MEALS)
+        self._read_kills = ctypes.c_long.from_address(hero + layout.U_KILLS)
+        self._read_shop = ctypes.c_ubyte.from_address(hero + layout.U_SHOPS)
+        self._read_is_over = ctypes.c_int.from_address(self._symbols["program_state"])
+        self._special_levels: dict[str, Place] = {}
+        self._check(blstats)
+
+    def release(self) -> None:
+        """Forget the engine; every later question raises EngineError. Harmless when called twice."""
+        gone: Any = _Released()
+        for name in [name for name in self.__dict__ if name.startswith("_read_")]:
+            setattr(self, name, gone)
+        self._symbols = gone
+        self._special_levels = {}
+
+    def _check(self, blstats: np.ndarray | None) -> None:
+        """Raise EngineError unless what is read makes sense, that is, unless the layout is this engine's."""
+        name = self.dungeon_name(0)
+        if name != _DUNGEON_NAMES[0] or self.dungeon_name(self.mines) != _DUNGEON_NAMES[2]:
+            raise layout.foreign_engine(f"its first dungeon is called {name!r}")
+        for level, lowest, highest in (("oracle", 5, 9), ("minetn", 3, 4)):
+            place = self.special_levels.get(level)
+            if place is None or not lowest <= place.level <= highest:
+                raise layout.foreign_engine(f"its level {level!r} is at {place}")
+        if self.branch_depth not in (2, 3, 4):
+            raise layout.foreign_engine(f"its Gnomish Mines branch off at depth {self.branch_depth}")
+        if blstats is not None and blstats[11] and not self.is_over:
+            shown = tuple(int(blstats[column]) for column in (18, 21, 23, 24))
+            read = (self.experience_level, self.hunger, *self.place)
+            if shown != read:
+                raise layout.foreign_engine(
+                    f"level, hunger, dungeon and level in it are {read}, the status line says {shown}"
+                )
+
+    # --- the hero -------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> Place:
+        """The level the hero is on."""
+        return Place(self._read_dungeon.value, self._read_level.value)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Column 1 to 79 and row 0 to 20, as the engine counts (blstats count columns from 0)."""
+        return self._read_x.value, self._read_y.value
+
+    @property
+    def experience_level(self) -> int:
+        """From 1."""
+        return self._read_experience.value
+
+    @property
+    def hunger(self) -> int:
+        """0 satiated, 1 not hungry, 2 hungry, 3 weak, 4 fainting, 5 fainted, 6 starved."""
+        return self._read_hunger.value
+
+    @property
+    def hp(self) -> int:
+        """Hit points; 0 or less for a dead hero."""
+        return self._read_hp.value
+
+    @property
+    def kills(self) -> int:
+        """Monsters the hero has killed, whether or not a message said so."""
+        return self._read_kills.value
+
+    @property
+    def meals(self) -> int:
+        """Meals the hero has begun; resuming one does not count, a tin counts when it is eaten."""
+        return self._read_meals.value
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended; the hero's belongings cannot be read any more."""
+        return self._read_is_over.value != 0
+
+    @property
+    def gold(self) -> int:
+        """Gold pieces in the open inventory."""
+        return sum(item.quantity for item in self.inventory() if item.object_class == _COIN)
+
+    @property
+    def is_on_altar(self) -> bool:
+        """Whether the hero's square is an altar."""
+        square = (self._read_x.value * layout.ROWS + self._read_y.value) * layout.SQUARE_SIZE
+        address = self._symbols["level"] + square + layout.SQUARE_TERRAIN
+        return ctypes.c_byte.from_address(address).value == layout.TERRAIN_ALTAR
+
+    @property
+    def is_in_shop(self) -> bool:
+        """Whether the hero is inside a shop (its doorway and the free spot behind it included)."""
+        return self._read_shop.value != 0
+
+    @property
+    def is_on_stairs_up(self) -> bool:
+        """Whether the hero stands on the level's staircase up; on level 1 it leads out of the dungeon."""
+        return pair(self._symbols["upstair"]) == self.position
+
+    # --- the dungeon ----------------------------------------------------------------------------------------
+
+    @property
+    def special_levels(self) -> dict[str, Place]:
+        """Where the named levels are: "oracle", "minetn", "bigrm" if there is one, ... Fixed for a game."""
+        if not self._special_levels:
+            found, address = {}, pointer(self._symbols["sp_levchn"])
+            while address and len(found) < layout.LONGEST_LIST:
+                name = layout.text(address + layout.SPECIAL_NAME, 15)
+                found[name] = Place(*pair(address + layout.SPECIAL_PLACE))
+                address = pointer(address)
+            self._special_levels = found
+        return self._special_levels
+
+    @property
+    def mines(self) -> int:
+        """The number of the Gnomish Mines among the dungeons: 2."""
+        return ctypes.c_byte.from_address(self._symbols["dungeon_topology"] + layout.TOPOLOGY_MINES).value
+
+    @property
+    def branch_depth(self) -> int:
+        """Depth of the level from which the Gnomish Mines branch off: 2, 3 or 4."""
+        return self._dungeon_fact(self.mines, layout.DUNGEON_DEPTH) - 1
+
+    def dungeon_name(self, dungeon: int) -> str:
+        """Return the engine's name of a dungeon."""
+        return layout.text(
+            self._symbols["dungeons"] + dungeon * layout.DUNGEON_SIZE + layout.DUNGEON_NAME, 24
+        )
+
+    def depth(self, place: Place) -> int:
+        """Return how far below the surface a level is; 1 for the first."""
+        return self._dungeon_fact(place.dungeon, layout.DUNGEON_DEPTH) + place.level - 1
+
+    def deepest_reached(self, dungeon: int) -> int:
+        """Return the number within `dungeon` of its deepest level the hero has been on; 0 for none."""
+        address = self._symbols["dungeons"] + dungeon * layout.DUNGEON_SIZE
+        return ctypes.c_byte.from_address(address + layout.DUNGEON_REACHED).value
+
+    def levels_in_overview(self) -> list[Place]:
+        """Return the levels that the command #overview would list now.
+
+        Source: nle 1.0.0 `src/dungeon.c` interest_mapseen(); what it says of Sokoban and the Planes is left
+        out.
+        """
+        here, found = self.place, []
+        address = pointer(self._symbols["mapseenchn"])
+        while address and len(found) < 200:
+            if self._is_in_overview(address, here):
+                found.append(Place(*pair(address + layout.SEEN_PLACE)))
+            address = pointer(address)
+        return found
+
+    def _is_in_overview(self, address: int, here: Place) -> bool:
+        place = Place(*pair(address + layout.SEEN_PLACE))
+        if place == here:
+            return True
+        flags = ctypes.c_uint32.from_address(address + layout.SEEN_FLAGS).value
+        if flags & layout.SEEN_UNREACHABLE_OR_FORGOTTEN:
+            return False
+        features = ctypes.c_uint32.from_address(address + layout.SEEN_FEATURES).value
+        return bool(
+            flags & layout.SEEN_NAMED
+            or features & layout.SEEN_FEATURE_BITS
+            or pointer(address + layout.SEEN_BRANCH)
+            or place.level == self.deepest_reached(place.dungeon)
+        )
+
+    def _dungeon_fact(self, dungeon: int, offset: int) -> int:
+        address = self._symbols["dungeons"] + dungeon * layout.DUNGEON_SIZE + offset
+        return ctypes.c_int.from_address(address).value
+
+    # --- objects and shops ----------------------------------------------------------------------------------
+
+    def inventory(self) -> list[Item]:
+        """Return what the hero carries (bags not opened); nothing once the game is over."""
+        return [] if self.is_over else read_items(pointer(self._symbols["invent"]), 0)
+
+    def floor(self) -> list[Item]:
+        """Return what lies on the hero's square, the last dropped first (a boulder before all)."""
+        if self.is_over:
+            return []
+        x, y = self.position
+        square = layout.FLOOR + (x * layout.ROWS + y) * 8
+        return read_items(pointer(self._symbols["level"] + square), layout.OBJECT_NEXT_HERE)
+
+    def shopkeeper(self) -> Shopkeeper | None:
+        """Return the keeper of the shop the hero is in; None outside shops and in one without a keeper."""
+        room = self._read_shop.value
+        if self.is_over or room < layout.FIRST_ROOM:
+            return None
+        address = self._symbols["rooms"] + (room - layout.FIRST_ROOM) * layout.ROOM_SIZE
+        monster = pointer(address + layout.ROOM_RESIDENT)
+        if not monster:
+            return None
+        keeping = pointer(pointer(monster + layout.MONSTER_EXTRA) + layout.EXTRA_SHOPKEEPER)
+        purse = read_items(pointer(monster + layout.MONSTER_INVENTORY), 0)
+        return Shopkeeper(
+            ctypes.c_uint32.from_address(monster + layout.MONSTER_ID).value,
+            sum(item.quantity for item in purse if item.object_class == _COIN),
+            ctypes.c_long.from_address(keeping + layout.SHOPKEEPER_CREDIT).value,
+            ctypes.c_byte.from_address(keeping + layout.SHOPKEEPER_ANGRY).value != 0,
+        )
+
+    def shops(self) -> list[Shop]:
+        """Return the shops of the level the hero is on, visited or not."""
+        return [*self._shops_from(0), *self._shops_from(layout.FIRST_SUBROOM)]
+
+    def _shops_from(self, number: int) -> Iterator[Shop]:
+        """Go through a list of rooms, which a room with a negative right side ends."""
+        while True:
+            address = self._symbols["rooms"] + number * layout.ROOM_SIZE
+            left, right, top, bottom, kind = struct.unpack("<5b", ctypes.string_at(address, 5))
+            if right < 0:
+                return
+            if kind >= layout.ROOM_SHOP:
+                yield Shop(kind - layout.ROOM_SHOP, left, right, top, bottom)
+            number += 1
+
+    def altars(self) -> list[tuple[int, int]]:
+        """Return the positions of the altars on the level the hero is on, seen or not."""
+        squares = ctypes.string_at(self._symbols["level"], layout.FLOOR)
+        terrain = squares[layout.SQUARE_TERRAIN :: layout.SQUARE_SIZE]
+        return [
+            divmod(cell, layout.ROWS) for cell, kind in enumerate(terrain) if kind == layout.TERRAIN_ALTAR
+        ]
+
+    def base_price(self, kind: int) -> int:
+        """Return what one object of this kind costs before all haggling."""
+        return ctypes.c_short.from_address(self._kind(kind) + layout.KIND_PRICE).value
+
+    def is_identified(self, kind: int) -> bool:
+        """Whether the hero knows what objects of this kind are."""
+        return bool(ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & 1)
+
+    def hidden_kind(self, kind: int) -> str:
+        """Return the appearance behind which objects of this kind hide (see `prices.hidden_kind`), or ""."""
+        address = self._kind(kind)
+        form = _APPEARANCE_FORMS.get(ctypes.c_byte.from_address(address + layout.KIND_CLASS).value)
+        index = ctypes.c_short.from_address(address + layout.KIND_APPEARANCE).value
+        shown = pointer(self._symbols["obj_descr"] + index * layout.APPEARANCE_SIZE + layout.APPEARANCE_TEXT)
+        if form is None or not shown or self.is_identified(kind):
+            return ""
+        return hidden_kind(form.format(layout.text(shown, 32)))
+
+    def offer_for(self, item: Item, keeper: Shopkeeper) -> int:
+        """Return what `keeper` would offer for `item` if money were no object; 0 for nothing.
+
+        Left out: gems, artifacts, partly eaten food, candles, cancelled wands, plain water and what tourists
+        are offered: they follow rules of their own.
+
+        Source: nle 1.0.0 `src/shk.c` set_cost(), getprice().
+        """
+        price = self.base_price(item.kind)
+        if item.object_class == _ARMOR and item.enchantment > 0:
+            price += 10 * item.enchantment
+        total, divisor = price * item.quantity, 2
+        if total < 1:
+            return 0
+        helmet, shirt, suit, cloak = (
+            pointer(self._symbols[name]) for name in ("uarmh", "uarmu", "uarm", "uarmc")
+        )
+        if (helmet and read_items(helmet, 0)[0].kind == _DUNCE_CAP) or (shirt and not suit and not cloak):
+            divisor = 3
+        if not self.is_identified(item.kind) and total > 1 and keeper.id % 4 == 0:
+            total, divisor = total * 3, divisor * 4
+        return max(1, (total * 10 // divisor + 5) // 10)
+
+    def _kind(self, kind: int) -> int:
+        if not 0 <= kind < layout.NUM_KINDS:
+            raise ValueError(f"there is no object kind {kind}")
+        return self._symbols["objects"] + kind * layout.KIND_SIZE
