@@ -16,6 +16,7 @@ from typing import Any
 from maestro.errors import UnknownNameError
 
 _NOT_WORLDS = {"world", "gym"}
+_GYM_NAMES = {"nethack": "NetHack"}  # how a world is spelt where capitalising its first letter is not enough
 
 
 def world_names() -> list[str]:
@@ -44,3 +45,32 @@ def success_tests(name: str) -> dict[str, Any]:
     if not hasattr(module, "SUCCESS_TESTS"):
         module = importlib.import_module(f"maestro.envs.{name}.tasks")
     return dict(module.SUCCESS_TESTS)
+
+
+def register_envs() -> None:
+    """Tell Gymnasium every world's name, "maestro/<World>-v0"; it calls this when it is imported.
+
+    Only names are given: a world is imported when somebody makes one. Calling it again changes nothing.
+    """
+    from gymnasium.envs.registration import register, registry
+
+    for world in world_names():
+        name = f"maestro/{_GYM_NAMES.get(world, world.capitalize())}-v0"
+        if name not in registry:
+            register(
+                name,
+                entry_point="maestro.envs.gym:Env",
+                vector_entry_point=_vector_maker(world),
+                kwargs={"world": world},
+            )
+
+
+def _vector_maker(world: str) -> Any:
+    """Bind a world's name: `make_vec` hands a vector's maker nothing of the registered keyword arguments."""
+
+    def make(num_envs: int, **options):
+        from maestro.envs.gym import VectorEnv
+
+        return VectorEnv(world, num_envs, **options)
+
+    return make

@@ -18,8 +18,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
-import maestro
-from maestro.envs import make_world
+from maestro.envs import make_world, register_envs
 from maestro.envs.world import Screen, World
 from maestro.errors import WorldError
 
@@ -197,4 +196,4 @@ def _text(screen: Screen) -> str:
     return "\n".join(bytes(row).decode("latin-1").rstrip() for row in screen.chars)
 
 
-maestro.register_envs()
+register_envs()
