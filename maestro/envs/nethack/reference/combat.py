@@ -2,9 +2,11 @@
 
 from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference import glyphs as G
+from maestro.envs.nethack.reference.bitboard import NEIGHBOURS, cells, waves
 from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import Senses
 
+RETREAT = 5  # steps to a narrow place that are worth going
 APPROACH = 6  # squares from which a skill that fights goes to meet an enemy
 
 
@@ -15,6 +17,7 @@ class Fighter:
         self.senses, self.mover = senses, mover
         self.struck = -1  # square of the last blow
         self.struck_glyph = -1
+        self.gloved = True
         self.old_pile = False  # whether objects lay under it, whose age nobody knows
         self.kills: dict[int, int] = {}  # square -> turn of a kill there
         self.chases: dict[int, int] = {}
@@ -54,7 +57,7 @@ class Fighter:
         for cell, kind, near in s.hostiles():
             if near > 1:
                 break
-            if kind in G.UNTOUCHED_BY_HAND:
+            if kind in G.UNTOUCHED_BY_HAND or kind in G.PETRIFYING and not self.gloved:
                 continue
             rank = 2 if kind < 0 else 1 if kind in G.SLUGGISH else 0
             if rank < best_rank:
@@ -65,6 +68,26 @@ class Fighter:
         self.old_pile = bool(s.level.piles >> best & 1)
         return self.mover.attack(best)
 
+    def retreat(self) -> int | None:
+        """Return a step towards a narrow place when several enemies close in, or None."""
+        s = self.senses
+        level, near = s.level, [item for item in s.hostiles() if item[2] <= 3 and item[1] not in G.SLUGGISH]
+        if len(near) < 2 or sum(1 + max(0, G.MONSTER_LEVELS[kind]) for _, kind, _ in near) < s.experience_level:
+            return None
+        ground = level.walk | level.closed
+        if (NEIGHBOURS[s.cell] & ground).bit_count() <= 3:
+            return None
+        enemies = sum(1 << cell for cell, _, _ in near)
+        free = self.mover.free() & ~enemies
+        rings = waves(1 << s.cell, free, level.doors, 0, RETREAT)
+        for ring in rings[1:]:
+            for cell in cells(ring & (level.doors | level.corridors)):
+                if (NEIGHBOURS[cell] & ground).bit_count() <= 3:
+                    path = self.mover.path(1 << cell)
+                    if path and not enemies >> path[0] & 1:
+                        return self.mover.follow(path[:1])
+        return None
+
     def approach(self) -> int | None:
         """Return a step towards an enemy in sight that is worth meeting, or None."""
         s = self.senses
@@ -74,6 +97,8 @@ class Fighter:
             if near > APPROACH:
                 break
             if kind < 0 or kind in G.UNTOUCHED_BY_HAND or s.level.shop >> cell & 1:
+                continue
+            if kind in G.NOT_CHASED or kind in G.PETRIFYING or G.MONSTER_LEVELS[kind] > s.experience_level + 2:
                 continue
             if self.chases.get(kind, 0) > 60:
                 continue

@@ -42,6 +42,7 @@ class Brain:
         self.stairs.note_arrival()
         self.mover.learn()
         self.fighter.learn()
+        self.survivor.learn(s.message)
         if self.mover.pending:
             self.mover.pending.clear()  # the question that was expected did not come
         self.idle = self.idle + 1 if s.turn == s.last_turn and not s.moved else 0
@@ -55,6 +56,7 @@ class Brain:
         survivor = self.survivor
         for reason, choice in (
             ("emergency", lambda: survivor.emergency(world, index)),
+            ("retreat", self.fighter.retreat),
             ("strike", self.fighter.strike),
             ("hunger", lambda: survivor.hunger(world, index)),
             ("rest", survivor.rest),

@@ -12,6 +12,7 @@ from maestro.envs.nethack.reference.bitboard import COLUMNS, NUM_CELLS, ROWS, ST
 PLANES = (
     "floor", "open_door", "closed_door", "wall", "stone", "boulder", "trap", "monster",
     "object", "down", "up", "altar", "liquid", "hole", "wanted", "corridor",
+    "spoiling",
 )  # fmt: skip
 BIT = {name: 1 << index for index, name in enumerate(PLANES)}
 
@@ -56,36 +57,12 @@ def _cmap_class(symbol: int) -> int:
     return word
 
 
-def _class_table() -> np.ndarray:
-    table = np.zeros(nethack.MAX_GLYPH + 1, np.uint16)
-    for glyph in range(nethack.MAX_GLYPH):
-        if nethack.glyph_is_monster(glyph) or glyph == INVISIBLE or WARNING <= glyph < STATUE:
-            table[glyph] = BIT["monster"]
-        elif BODY <= glyph < BODY + NUM_MONSTERS or glyph >= STATUE:
-            table[glyph] = BIT["object"] | BIT["floor"]
-        elif OBJECT <= glyph < CMAP:
-            kind = nethack.objclass(glyph - OBJECT)
-            if nethack.OBJ_NAME(kind) == "boulder":
-                table[glyph] = BIT["boulder"]
-                continue
-            table[glyph] = BIT["object"] | BIT["floor"]
-            if ord(kind.oc_class) in PICKED_UP and nethack.OBJ_NAME(kind) not in ("tin", "corpse"):
-                table[glyph] |= BIT["wanted"]
-        elif CMAP <= glyph < EXPLODE:
-            symbol = glyph - CMAP
-            # Symbols past the traps are zaps and flashes that hide the square for a moment.
-            table[glyph] = _cmap_class(symbol) if symbol <= S_LAST_TRAP else 0
-    return table
-
-
-CLASS_OF = _class_table()
-
-
 def _monster_names() -> list[str]:
     return [nethack.permonst(index).mname for index in range(NUM_MONSTERS)]
 
 
 MONSTER_NAMES = _monster_names()
+MONSTER_LEVELS = [nethack.permonst(index).mlevel for index in range(NUM_MONSTERS)]
 MONSTER_INDEX = {name: index for index, name in enumerate(MONSTER_NAMES)}
 
 
@@ -122,6 +99,8 @@ UNTOUCHABLE = _indices(
 )
 SHOPKEEPER = MONSTER_INDEX["shopkeeper"]
 PRIESTS = _indices("aligned priest, high priest")
+PETRIFYING = _indices("cockatrice, chickatrice")
+NOT_CHASED = _indices("white unicorn, black unicorn, gray unicorn, leprechaun, nurse, floating eye")
 WATCH = _indices("watchman, watch captain")
 GAS_SPORE = MONSTER_INDEX["gas spore"]
 FLOATING_EYE = MONSTER_INDEX["floating eye"]
@@ -145,11 +124,43 @@ SAFE_CORPSES = _indices(
     " giant ant, fire ant, lichen, lynx, jaguar, panther, imp, pony, horse, bugbear, cave spider,"
     " garter snake, hill giant, stone giant, ape, owlbear, yeti, mumak, rock mole, acid blob, floating eye"
 )
+# Corpses that the options pick up although they rot.
+SPOILING = _indices("newt, floating eye")
+
+
+def _class_table() -> np.ndarray:
+    table = np.zeros(nethack.MAX_GLYPH + 1, np.uint32)
+    for glyph in range(nethack.MAX_GLYPH):
+        if nethack.glyph_is_monster(glyph) or glyph == INVISIBLE or WARNING <= glyph < STATUE:
+            table[glyph] = BIT["monster"]
+        elif BODY <= glyph < BODY + NUM_MONSTERS or glyph >= STATUE:
+            table[glyph] = BIT["object"] | BIT["floor"]
+            if glyph - BODY in SPOILING:
+                table[glyph] |= BIT["spoiling"]
+        elif OBJECT <= glyph < CMAP:
+            kind = nethack.objclass(glyph - OBJECT)
+            if nethack.OBJ_NAME(kind) == "boulder":
+                table[glyph] = BIT["boulder"]
+                continue
+            table[glyph] = BIT["object"] | BIT["floor"]
+            name = nethack.OBJ_NAME(kind) or ""
+            if name.startswith("glob of"):
+                table[glyph] |= BIT["spoiling"]
+            elif ord(kind.oc_class) in PICKED_UP and name not in ("tin", "corpse"):
+                table[glyph] |= BIT["wanted"]
+        elif CMAP <= glyph < EXPLODE:
+            symbol = glyph - CMAP
+            # Symbols past the traps are zaps and flashes that hide the square for a moment.
+            table[glyph] = _cmap_class(symbol) if symbol <= S_LAST_TRAP else 0
+    return table
+
+
+CLASS_OF = _class_table()
 
 
 def masks_of(glyphs: np.ndarray) -> list[int]:
     """Return one mask per name of `PLANES` from a glyph map, int16 (21, 79)."""
-    words = np.zeros((ROWS, STRIDE), np.uint16)
+    words = np.zeros((ROWS, STRIDE), np.uint32)
     words[:, :COLUMNS] = CLASS_OF[glyphs]
-    bits = np.unpackbits(words.view(np.uint8).reshape(NUM_CELLS, 2), axis=1, bitorder="little")
-    return from_planes(np.ascontiguousarray(bits.T))
+    bits = np.unpackbits(words.view(np.uint8).reshape(NUM_CELLS, 4), axis=1, bitorder="little")
+    return from_planes(np.ascontiguousarray(bits[:, : len(PLANES)].T))

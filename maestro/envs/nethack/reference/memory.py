@@ -11,6 +11,7 @@ from maestro.envs.nethack.reference.bitboard import FULL, NEIGHBOURS, cells, dil
 LevelKey = tuple[int, int]  # dungeon number, level in that dungeon
 
 GIVE_UP_KICKS = 40
+AVOID_TURNS = 60  # after a square first could not be entered; four times as long each further time
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class LevelMemory:
     corridors: int = 0
     objects: int = 0
     wanted: int = 0
+    spoiling: int = 0  # food that would be picked up and can kill who eats it late
     visited: int = 0
     near: int = 0  # within one square of where the hero stood with open eyes
     taken: int = 0  # objects that were stood on and stayed
@@ -44,6 +46,7 @@ class LevelMemory:
     locked: dict[int, int] = field(default_factory=dict)  # door -> kicks spent
     searched: dict[int, int] = field(default_factory=dict)  # square -> turns searched there
     blocked: dict[int, int] = field(default_factory=dict)  # square -> turn until which it is avoided
+    setbacks: dict[int, int] = field(default_factory=dict)  # square -> how often it could not be entered
     downs: dict[int, LevelKey | None] = field(default_factory=dict)  # staircase -> where it leads
     ups: dict[int, LevelKey | None] = field(default_factory=dict)
     used: dict[int, int] = field(default_factory=dict)  # staircase -> how often it was taken
@@ -59,7 +62,7 @@ class LevelMemory:
     def look(self, masks: list[int], here: int, sees: bool) -> None:
         """Take in the map. `masks` follow `glyphs.PLANES`; `here` is the hero's cell."""
         (floor, opened, closed, wall, stone, boulder, trap, monster,
-         objects, down, up, altar, liquid, hole, wanted, corridor) = masks  # fmt: skip
+         objects, down, up, altar, liquid, hole, wanted, corridor, spoiling) = masks  # fmt: skip
         hero = 1 << here
         monster &= ~hero
         bare = floor & ~objects
@@ -68,6 +71,7 @@ class LevelMemory:
         self.stone = stone
         self.objects = objects
         self.wanted = wanted
+        self.spoiling = spoiling
         self.liquid = (self.liquid | liquid) & ~floor
         self.walls = wall
         self.walk = (self.walk | floor | trap | monster | hero) & ~(wall | boulder | closed | liquid)
@@ -90,6 +94,11 @@ class LevelMemory:
         self.visited |= mask
         self.near |= dilate(mask)
 
+    def avoid(self, cell: int, turn: int) -> None:
+        """Leave a square alone for a while, longer each time."""
+        count = self.setbacks[cell] = self.setbacks.get(cell, 0) + 1
+        self.blocked[cell] = turn + AVOID_TURNS * 4**count
+
     @property
     def unknown(self) -> int:
         """Return the squares of which nothing is known and next to which the hero never stood."""
@@ -102,7 +111,7 @@ class LevelMemory:
 
     def ground(self, turn: int) -> int:
         """Return all squares that may be entered on foot: no traps, boulders, shops or blocked squares."""
-        free = (self.walk | self.closed) & ~(self.traps | self.forbidden | self.shop)
+        free = (self.walk | self.closed) & ~(self.traps | self.forbidden | self.shop | self.spoiling)
         if self.blocked:
             for cell, until in list(self.blocked.items()):
                 if until <= turn:

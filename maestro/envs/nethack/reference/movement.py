@@ -15,7 +15,6 @@ from maestro.envs.nethack.reference.bitboard import (
 from maestro.envs.nethack.reference.memory import GIVE_UP_KICKS
 from maestro.envs.nethack.reference.senses import CONFUSED, MINES, STUNNED, Senses
 
-AVOID_TURNS = 60
 EYE_WAITS = 25  # rests of up to 25 turns before a floating eye in the way is struck after all
 _HELD = ("pit", "trap", "stuck", "web", "crawl", "climb", "You are held", "escape", "vault")
 
@@ -77,7 +76,7 @@ class Mover:
             if offset not in (1, 80) and not (level.doors >> target & 1 and level.doors >> self.origin & 1):
                 level.doors |= 1 << target if level.objects >> target & 1 else 1 << self.origin | 1 << target
             else:
-                level.blocked[target] = s.turn + AVOID_TURNS
+                level.avoid(target, s.turn)
             del self.failures[target]
 
     # ---- choosing
@@ -120,7 +119,7 @@ class Mover:
         s = self.senses
         if not goals:
             return None
-        free = self.free(**options) | goals & ~s.peaceful_mask
+        free = self.free(**options) | goals & s.level.holes
         return find_path(s.cell, free, s.level.doors, goals & ~(1 << s.cell))
 
     def distance_to(self, goals: int) -> int:

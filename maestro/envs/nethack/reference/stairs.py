@@ -4,7 +4,7 @@ from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference.exploration import Explorer
 from maestro.envs.nethack.reference.memory import LevelKey
 from maestro.envs.nethack.reference.movement import Mover
-from maestro.envs.nethack.reference.senses import Senses
+from maestro.envs.nethack.reference.senses import MINES, Senses
 
 DETOUR_ROUNDS = 12  # spots searched for a way to a new staircase before the old one is taken again
 
@@ -50,6 +50,8 @@ class StairTaker:
         level = s.level
         if not known:
             return None
+        if action == A.DOWN and self._wants_another(known):
+            return None
         least = min(level.used.get(cell, 0) for cell in known)
         preferred = [cell for cell in known if level.used.get(cell, 0) == least]
         if s.cell in preferred:
@@ -62,12 +64,19 @@ class StairTaker:
             step = m.go(mask) or m.go(mask, traps=True) or m.go(mask, traps=True, shop=True, dangers=True)
             if step is not None:
                 return step
-            if least == 0 and len(preferred) < len(known) and level.rounds < DETOUR_ROUNDS:
-                return None  # a staircase not taken yet has been seen: look for a way to it first
+            if len(preferred) < len(known) and level.rounds < DETOUR_ROUNDS * (1 + sum(level.used.values())):
+                return None  # a staircase taken less often has been seen: look for a way to it first
         if s.cell in known:
             self.taking = (s.key, s.cell, action)
             return action
         return None
+
+    def _wants_another(self, known: dict[int, LevelKey | None]) -> bool:
+        """Tell whether the only way down known leads to the Mines and was tried: then there must be another."""
+        level = self.senses.level
+        if self.senses.key[0] != 0 or any(goal is None or goal[0] != MINES for goal in known.values()):
+            return False
+        return level.rounds < 2 * DETOUR_ROUNDS * (1 + sum(level.used.values()))
 
     def _look_for(self) -> int:
         e = self.explorer

@@ -9,8 +9,9 @@ from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import BLIND, CONFUSED, DEADLY, STUNNED, Senses
 
 FIRST_PRAYER = 110  # turns: prayer timeout starts near 300 and may be 200 when dying
-NEXT_PRAYER = 800
+NEXT_PRAYER = 950
 DESPERATE_PRAYER = 400
+ANGRY_PRAYER = 1200
 HUNGRY, WEAK, FAINTING = 2, 3, 4
 FRESH = 30  # turns a corpse is surely safe
 
@@ -27,10 +28,13 @@ class Survivor:
         self.failed_quaffs = 0
         self.last_cast = -100
         self.heals = False
+        self.sinned = False  # the gods were heard to be angry
 
     def may_pray(self, patience: int = NEXT_PRAYER) -> bool:
         """Tell whether the gods are likely to help by now."""
         turn = self.senses.turn
+        if self.sinned:
+            patience += ANGRY_PRAYER
         return turn >= FIRST_PRAYER and turn - self.last_prayer >= patience
 
     def pray(self) -> int:
@@ -38,6 +42,13 @@ class Survivor:
         self.last_prayer = self.senses.turn
         self.mover.pending = []
         return A.PRAY
+
+    def learn(self, message: str) -> None:
+        """Note how the gods took the last prayer."""
+        if "is displeased" in message or "Thou hast" in message or "Thou must relearn" in message:
+            self.sinned = True
+        elif "You feel a hopeful feeling" in message or "well-pleased" in message:
+            self.sinned = False
 
     def emergency(self, world: Any, index: int) -> int | None:
         """Return what to do when death is near, or None when it is not."""
@@ -67,15 +78,28 @@ class Survivor:
         s = self.senses
         if s.hunger < HUNGRY:
             return None
-        if s.hunger < FAINTING and any(n <= 2 and k not in G.SLUGGISH for _, k, n in s.hostiles()):
+        near_enemy = any(n <= 2 and k not in G.SLUGGISH for _, k, n in s.hostiles())
+        if s.hunger < FAINTING and near_enemy:
             return None
-        if s.turn >= self.no_food_until and self._carries(world, index, G.FOOD):
+        corpse = self._corpse() if s.turn < self.no_food_until or not near_enemy else None
+        if corpse is not None:
+            return corpse
+        if s.turn >= self.no_food_until and self._has_safe_food(world, index):
             self.eat_corpse = False
             self.no_food_until = s.turn + 3
             return A.EAT
         if s.hunger >= WEAK and self.may_pray():
             return self.pray()
-        return self._corpse()
+        return None
+
+    def _has_safe_food(self, world: Any, index: int) -> bool:
+        """Tell whether the food that the game offers first is no old corpse."""
+        found = (world.observation["inv_oclasses"][index] == G.FOOD).nonzero()[0]
+        if not found.size:
+            return False
+        text = world.observation["inv_strs"][index, found[0]].tobytes()
+        rots = b" corpse" in text or b"glob" in text
+        return not rots or b"lichen" in text or b"lizard" in text
 
     def _corpse(self) -> int | None:
         """Go to and eat a corpse of a monster killed a moment ago."""
@@ -98,9 +122,9 @@ class Survivor:
             return None
         if s.condition & (BLIND | STUNNED | CONFUSED) and not s.hostiles():
             return A.SEARCH if s.condition & BLIND else A.WAIT
-        if s.hp * 10 >= s.max_hp * 9:
+        if s.hp * 20 >= s.max_hp * 19:
             self.resting = False
-        elif s.hp * 10 <= s.max_hp * 6:
+        elif s.hp * 20 <= s.max_hp * 13:
             self.resting = True
         if not self.resting:
             return None
