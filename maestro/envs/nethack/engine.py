@@ -197,9 +197,19 @@ class Truth:
         return self._read_shop.value != 0
 
     @property
-    def is_on_stairs_up(self) -> bool:
-        """Whether the hero stands on the level's staircase up; on level 1 it leads out of the dungeon."""
-        return pair(self._symbols["upstair"]) == self.position
+    def stairs_up(self) -> tuple[int, int]:
+        """Position of the level's staircase up, which on level 1 leads out of the dungeon; (0, 0) if it has none."""
+        return pair(self._symbols["upstair"])
+
+    @property
+    def stairs_down(self) -> tuple[int, int]:
+        """Position of the level's staircase down; (0, 0) if it has none."""
+        return pair(self._symbols["dnstair"])
+
+    @property
+    def branch_stairs(self) -> tuple[int, int]:
+        """Position of the level's staircase to another dungeon; (0, 0) if it has none."""
+        return pair(self._symbols["sstairs"])
 
     # --- the dungeon ----------------------------------------------------------------------------------------
 

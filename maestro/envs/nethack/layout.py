@@ -46,7 +46,9 @@ NUM_KINDS = 453
 COLUMNS, ROWS = 80, 21
 SQUARE_SIZE, SQUARE_TERRAIN, FLOOR = 8, 4, 13440
 TERRAIN_ALTAR = 31
-# struct mkroom, struct monst, struct mextra, struct eshk
+# struct stairway, struct mkroom, struct monst, struct mextra, struct eshk
+STAIRS_LEAD_UP = 4
+"""Offset of `up` in struct stairway; `sx` and `sy` come first."""
 ROOM_SIZE, ROOM_RESIDENT, FIRST_ROOM, FIRST_SUBROOM, ROOM_SHOP = 216, 208, 3, 41, 14
 MONSTER_ID, MONSTER_INVENTORY, MONSTER_EXTRA, EXTRA_SHOPKEEPER = 16, 104, 136, 24
 SHOPKEEPER_ROBBED, SHOPKEEPER_CREDIT, SHOPKEEPER_ANGRY, SHOPKEEPER_PLACE = 0, 8, 39, 45
@@ -56,7 +58,7 @@ LONGEST_LIST = 5000
 
 _WANTED = (
     "u", "dungeons", "dungeon_topology", "sp_levchn", "mapseenchn", "invent", "objects", "obj_descr",
-    "level", "rooms", "upstair", "program_state", "uarmh", "uarmu", "uarm", "uarmc",
+    "level", "rooms", "upstair", "sstairs", "program_state", "uarmh", "uarmu", "uarm", "uarmc",
 )  # fmt: skip
 
 
