@@ -199,7 +199,15 @@ class Truth:
     @property
     def stairs_up(self) -> tuple[int, int]:
         """Position of the level's staircase up, which on level 1 leads out of the dungeon; (0, 0) if it has none."""
-        return pair(self._symbols["upstair"])
+        found = pair(self._symbols["upstair"])
+        # Leaving level 1 upwards is going to another dungeon (the Planes): the engine keeps that one apart.
+        return found if any(found) or not self._branch_leads_up else self.branch_stairs
+
+    @property
+    def is_on_stairs_up(self) -> bool:
+        """Whether the hero stands on a staircase up, within this dungeon or out of it."""
+        here = self.position
+        return here == self.stairs_up or (self._branch_leads_up and here == self.branch_stairs)
 
     @property
     def stairs_down(self) -> tuple[int, int]:
@@ -210,6 +218,10 @@ class Truth:
     def branch_stairs(self) -> tuple[int, int]:
         """Position of the level's staircase to another dungeon; (0, 0) if it has none."""
         return pair(self._symbols["sstairs"])
+
+    @property
+    def _branch_leads_up(self) -> bool:
+        return ctypes.c_byte.from_address(self._symbols["sstairs"] + layout.STAIRS_LEAD_UP).value != 0
 
     # --- the dungeon ----------------------------------------------------------------------------------------
 

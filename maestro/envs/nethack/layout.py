@@ -58,7 +58,7 @@ LONGEST_LIST = 5000
 
 _WANTED = (
     "u", "dungeons", "dungeon_topology", "sp_levchn", "mapseenchn", "invent", "objects", "obj_descr",
-    "level", "rooms", "upstair", "sstairs", "program_state", "uarmh", "uarmu", "uarm", "uarmc",
+    "level", "rooms", "upstair", "dnstair", "sstairs", "program_state", "uarmh", "uarmu", "uarm", "uarmc",
 )  # fmt: skip
 
 

@@ -18,7 +18,9 @@ from maestro.errors import WorldError
 _LEVEL_TELEPORT, _TELEPORT, _WISH = b"\x16", b"\x14", b"\x17"
 _RETURN = b"\r"
 _MENU_LINE = re.compile(r"^ *(?P<letter>[a-zA-Z]) - .{2}(?P<name>[^:]+):")
+_WISHED = re.compile(r"(\w) - ")
 _FARTHEST_PAGE = 10
+_MOST_RESTS = 1000
 
 
 def make_wizard_world(num_games: int = 1, **options: Any) -> NetHackWorld:
@@ -95,15 +97,18 @@ def step_on_altar(world: NetHackWorld, index: int) -> tuple[int, int]:
     return altars[0]
 
 
-def starve(world: NetHackWorld, index: int, hunger: str = "Hungry", most_turns: int = 3000) -> None:
-    """Let time pass until the hero is hungry. Raises WorldError if something else comes first."""
-    for _ in range(most_turns // 20):
+def starve(world: NetHackWorld, index: int, hunger: str = "Hungry") -> None:
+    """Let time pass until the hero is hungry, on a scroll that keeps monsters from attacking.
+
+    Raises WorldError if the hero is not hungry after a thousand rests.
+    """
+    letter = _WISHED.search(wish(world, index, "scroll of scare monster"))
+    world.send_keys(index, f"d{letter[1]}" if letter else "")
+    for _ in range(_MOST_RESTS):
         if world.states[index].hunger == hunger:
             return
         world.send_keys(index, b"20s")
-    raise WorldError(
-        f"the hero is {world.states[index].hunger!r}", where="situations.starve", expected=hunger
-    )
+    raise WorldError(f"the hero is {world.states[index].hunger!r}", where="situations.starve", expected=hunger)
 
 
 def _moves(distance: int, keys: bytes) -> bytes:
