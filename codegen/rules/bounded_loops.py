@@ -1,0 +1,113 @@
+"""Refuse loops whose end cannot be seen."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codegen.flow import Key
+from codegen.rules._numbers import upper_bound
+from codegen.rules._rule import Rule
+
+MAX_RANGE = 10_000
+MAX_NESTED = 100_000
+_GROWING = frozenset("append appendleft extend extendleft insert add update setdefault rotate".split())
+
+
+class BoundedLoops(Rule):
+    """Check ranges, the product of nested ranges, and that no loop feeds what it loops over."""
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """Check `range(n)`: n must be a number, a field of the state, a length, or cut off by `min`."""
+        if not isinstance(node.func, cst.Name) or node.func.value != "range":
+            return
+        for arg in node.args[:2]:
+            bound = self._bound(arg.value)
+            if bound is None:
+                hint = "Write `range(min(n, 1000))`."
+                self.report(arg, "it cannot be seen how long this range is", hint)
+            elif bound > MAX_RANGE:
+                self.report(arg, f"the range is longer than {MAX_RANGE}", f"Stay below {MAX_RANGE}.")
+
+    def visit_For(self, node: cst.For) -> None:
+        """Check a loop."""
+        self._check(node)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        """Check a loop inside brackets."""
+        self._check(node)
+
+    def _check(self, node: cst.For | cst.CompFor) -> None:
+        size = self._size(node)
+        for outer in self._outer(node):
+            size *= self._size(outer)
+        if size > MAX_NESTED:
+            self.report(node, f"nested loops run up to {int(size)} times, more than {MAX_NESTED}", "Loop over less.")
+        if isinstance(node, cst.For):
+            self._check_growth(node)
+
+    def _outer(self, node: cst.CSTNode) -> list[cst.For | cst.CompFor]:
+        """List the loops around a loop, inside the same function."""
+        found = [each for each in self.facts.ancestors(node) if isinstance(each, (cst.For, cst.CompFor))]
+        for each in self.facts.ancestors(node):
+            comprehension = isinstance(each, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp))
+            if comprehension and node is not each.for_in and each.for_in not in found:
+                found.append(each.for_in)
+        return found
+
+    def _size(self, node: cst.For | cst.CompFor) -> float:
+        """Give how often a loop can run; 10 where it runs over values whose number is not written in the source."""
+        values = node.iter
+        if isinstance(values, cst.Call) and isinstance(values.func, cst.Name) and values.func.value == "range":
+            bounds = [self._bound(arg.value) for arg in values.args[:2]]
+            return max(1.0, sum(each for each in bounds if each is not None))
+        return 10
+
+    def _bound(self, value: cst.BaseExpression) -> float | None:
+        if isinstance(value, cst.Attribute) and self.flow.is_state(value.value):
+            return 1000
+        if isinstance(value, cst.BinaryOperation):
+            left, right = self._bound(value.left), self._bound(value.right)
+            if left is not None and right is not None and isinstance(value.operator, (cst.Add, cst.Subtract)):
+                return left + right
+        return upper_bound(value, self.flow)
+
+    def _check_growth(self, loop: cst.For) -> None:
+        """Refuse `for x in xs: xs.append(x)`, also through another name for the same list."""
+        source = loop.iter
+        if isinstance(source, cst.Call) and isinstance(source.func, cst.Name):
+            if source.func.value not in ("enumerate", "zip", "map", "filter", "reversed"):
+                return
+            sources = [arg.value for arg in source.args]
+        else:
+            sources = [source]
+        keys = set().union(*(self._aliases(self.flow.key(each)) for each in sources))
+        for node in self._inside(loop):
+            grown: cst.CSTNode | None = None
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _GROWING:
+                grown = node.func.value
+            elif isinstance(node, cst.AugAssign):
+                grown = node.target
+            if grown is not None and self.flow.key(grown) in keys:
+                hint = "Loop over a copy: `for x in list(values)`."
+                self.report(node, "the loop changes what it loops over", hint)
+
+    def _inside(self, loop: cst.For) -> list[cst.CSTNode]:
+        return [each for each in self.facts.parent if loop.body in self.facts.ancestors(each)]
+
+    def _aliases(self, key: Key | None) -> set[Key]:
+        """List the variables that may hold the same object, by plain assignments from one to another."""
+        if key is None:
+            return set()
+        pairs = [
+            (left, right)
+            for left, values in self.flow.assignments.items()
+            for right in map(self.flow.key, values)
+            if right is not None
+        ]
+        found, before = {key}, 0
+        while len(found) != before:
+            before = len(found)
+            for left, right in pairs:
+                if left in found or right in found:
+                    found |= {left, right}
+        return found

@@ -1,0 +1,61 @@
+"""Check a module against its contract by every rule, in one pass, before anything of it runs."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codegen.contract import Contract, Violation
+from codegen.facts import Facts, collect
+from codegen.flow import follow
+from codegen.rules import Context, text_rules, tree_rules
+
+VALIDATOR_VERSION = 1
+"""Raised whenever a rule begins to refuse what it accepted; provenance of generated code records it."""
+
+
+def validate(source: str, contract: Contract) -> list[Violation]:
+    """List all violations of a module in the order of the source; an empty list says that it may run.
+
+    Never raises for anything that `source` holds, and runs none of it. Source that is not valid Python, or too large,
+    is answered with these violations alone: there is no tree to look at.
+    """
+    return _validate(source, contract, contract.kind, None)
+
+
+def validate_test(test_source: str, module_source: str, contract: Contract) -> list[Violation]:
+    """List the violations of the module's own unit test.
+
+    A test keeps to the same rules, may in addition use the names of the module (which must be valid), `State(...)`,
+    `print` and `assert`, and must not return anything in particular.
+    """
+    if not test_source.strip():
+        return []
+    parsed = _parse(module_source, contract)
+    if isinstance(parsed, Violation):
+        return [parsed]
+    return _validate(test_source, contract, "test", collect(parsed))
+
+
+def _validate(source: str, contract: Contract, kind: str, tested: Facts | None) -> list[Violation]:
+    violations = [violation for rule in text_rules() for violation in rule().check(source, contract)]
+    if violations:
+        return sorted(set(violations))
+    module = _parse(source, contract)
+    if isinstance(module, Violation):
+        return [module]
+    facts = collect(module)
+    context = Context(contract, kind, facts, follow(facts, contract), tested)
+    visitors = [rule(context) for rule in tree_rules() if kind in rule.kinds]
+    cst.visit_batched(module, visitors)
+    return sorted(set(context.violations))
+
+
+def _parse(source: str, contract: Contract) -> cst.Module | Violation:
+    """Parse what Python has accepted already; where libcst and Python disagree, the source is refused."""
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as error:
+        return Violation(
+            error.raw_line, error.raw_column + 1, "python-syntax", f"cannot be analysed: {error.message}",
+            "Write it more plainly.", contract.file,
+        )  # fmt: skip
