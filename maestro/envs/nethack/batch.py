@@ -25,7 +25,7 @@ from maestro.errors import WorldError
 _AGENT_SEES = ("glyphs", "blstats", "message", "inv_glyphs", "inv_letters", "inv_oclasses")
 _ENGINE_TELLS = ("misc", "program_state")
 _TERMINAL = ("tty_chars", "tty_colors", "tty_cursor")
-_MOST_TEXTS = 50_000
+_MOST_TEXTS = 8_192
 
 
 class NetHackOptions(BaseModel):

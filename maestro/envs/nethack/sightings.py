@@ -12,7 +12,7 @@ NEARBY_SQUARES = 3
 
 _ROWS, _COLUMNS = 21, 79
 _CELLS = _ROWS * _COLUMNS
-_MOST_CACHED = 50_000
+_MOST_CACHED = 4_096
 
 
 def _plain_ranges() -> list[tuple[int, int]]:

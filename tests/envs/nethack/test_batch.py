@@ -188,8 +188,8 @@ def test_captions_tell_messages_and_changes(world):
 
 
 @pytest.mark.slow
-def test_an_hour_of_random_play_does_not_leak():
-    """Half a million steps, thousands of games begun: resident memory stays within 5 % after the start."""
+def test_half_a_million_random_steps_do_not_leak():
+    """Thousands of games are begun and ended on the way: resident memory stays within 5 % after the start."""
     import psutil
 
     world = make_world("nethack", 16)
