@@ -72,7 +72,10 @@ class Fighter:
         """Return a step towards a narrow place when several enemies close in, or None."""
         s = self.senses
         level, near = s.level, [item for item in s.hostiles() if item[2] <= 3 and item[1] not in G.SLUGGISH]
-        if len(near) < 2 or sum(1 + max(0, G.MONSTER_LEVELS[kind]) for _, kind, _ in near) < s.experience_level:
+        if (
+            len(near) < 2
+            or sum(1 + max(0, G.MONSTER_LEVELS[kind]) for _, kind, _ in near) < s.experience_level
+        ):
             return None
         ground = level.walk | level.closed
         if (NEIGHBOURS[s.cell] & ground).bit_count() <= 3:
@@ -98,7 +101,11 @@ class Fighter:
                 break
             if kind < 0 or kind in G.UNTOUCHED_BY_HAND or s.level.shop >> cell & 1:
                 continue
-            if kind in G.NOT_CHASED or kind in G.PETRIFYING or G.MONSTER_LEVELS[kind] > s.experience_level + 2:
+            if (
+                kind in G.NOT_CHASED
+                or kind in G.PETRIFYING
+                or G.MONSTER_LEVELS[kind] > s.experience_level + 2
+            ):
                 continue
             if self.chases.get(kind, 0) > 60:
                 continue

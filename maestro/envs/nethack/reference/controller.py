@@ -37,6 +37,8 @@ class Brain:
         """Return the action of the running skill for game `index` of the world."""
         s = self.senses
         s.update(world, index)
+        if s.last_turn == 0:
+            self.survivor.read_inventory(world, index)
         if s.prompt:
             return self._answer(s.prompt)
         self.stairs.note_arrival()
@@ -56,6 +58,7 @@ class Brain:
         survivor = self.survivor
         for reason, choice in (
             ("emergency", lambda: survivor.emergency(world, index)),
+            ("spell", survivor.cast),
             ("retreat", self.fighter.retreat),
             ("strike", self.fighter.strike),
             ("hunger", lambda: survivor.hunger(world, index)),
@@ -128,7 +131,7 @@ class ReferencePolicy:
         """Return one action a game; -1 where the skill is None."""
         return [
             -1 if skill is None else brain.act(world, index, skill)
-            for index, (brain, skill) in enumerate(zip(self.brains, skills))
+            for index, (brain, skill) in enumerate(zip(self.brains, skills, strict=True))
         ]
 
 
@@ -148,5 +151,5 @@ class RandomPolicy:
         """Return one action a game; -1 where the skill is None."""
         return [
             -1 if skill is None else source.randrange(A.NUM_ACTIONS)
-            for source, skill in zip(self._random, skills)
+            for source, skill in zip(self._random, skills, strict=True)
         ]

@@ -111,7 +111,9 @@ class Senses:
                 else:
                     lost.append((cell, glyph))
             for cell, glyph in lost:
-                free = [c for c, g in present.items() if g == glyph and c not in kept and distance(c, cell) <= 2]
+                free = [
+                    c for c, g in present.items() if g == glyph and c not in kept and distance(c, cell) <= 2
+                ]
                 if free:
                     kept[min(free, key=lambda c: distance(c, cell))] = glyph
                 elif distance(cell, self.cell) > 2 and len(kept) < 30:

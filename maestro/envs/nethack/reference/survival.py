@@ -13,6 +13,7 @@ NEXT_PRAYER = 950
 DESPERATE_PRAYER = 400
 ANGRY_PRAYER = 1200
 HUNGRY, WEAK, FAINTING = 2, 3, 4
+SPELL_ENERGY = 5
 FRESH = 30  # turns a corpse is surely safe
 
 
@@ -27,7 +28,8 @@ class Survivor:
         self.no_food_until = 0
         self.failed_quaffs = 0
         self.last_cast = -100
-        self.heals = False
+        self.spell = ""
+        self.lulled: dict[int, int] = {}  # square -> turn a sleep ray went there
         self.sinned = False  # the gods were heard to be angry
 
     def may_pray(self, patience: int = NEXT_PRAYER) -> bool:
@@ -60,18 +62,61 @@ class Survivor:
         low = s.hp * 3 <= s.max_hp or s.hp <= 6
         if not low or not (threatened or dying):
             return None
-        if self.heals and s.energy >= 5 and s.turn > self.last_cast and not s.condition & (STUNNED | CONFUSED):
-            self.last_cast = s.turn
-            return A.CAST
-        if self._carries(world, index, G.POTION) and self.failed_quaffs < 12:
-            self.failed_quaffs += 1
+        potion = self._first_text(world, index, G.POTION)
+        # The first potion is the one that would be drunk; an unknown one is the last straw.
+        if b"healing" in potion or dying and potion and self.failed_quaffs < 8:
+            self.failed_quaffs += b"healing" not in potion
             return A.QUAFF
         if dying and self.may_pray(DESPERATE_PRAYER):
             return self.pray()
         return None
 
-    def _carries(self, world: Any, index: int, kind: int) -> bool:
-        return bool((world.observation["inv_oclasses"][index] == kind).any())
+    def cast(self) -> int | None:
+        """Return the casting of the spell known from the start where it helps, or None."""
+        s = self.senses
+        if (
+            s.energy < SPELL_ENERGY
+            or not self.spell
+            or s.condition & (STUNNED | CONFUSED | BLIND)
+            or s.swallowed
+        ):
+            return None
+        if s.turn <= self.last_cast:
+            return None
+        near = [(cell, kind) for cell, kind, gap in s.hostiles() if gap == 1 and kind not in G.SLUGGISH]
+        action = None
+        if self.spell == "healing":
+            action = A.CAST if s.hp * 2 <= s.max_hp and (near or s.hp * 3 <= s.max_hp) else None
+        elif near and self._is_serious(near):
+            if self.spell == "sleep":
+                asleep = [cell for cell, _ in near if s.turn - self.lulled.get(cell, -99) < 8]
+                if not asleep:
+                    self.lulled = {cell: s.turn for cell, _ in near}
+                    self.mover.pending = [A.NORTH + s.direction_to(near[0][0])]
+                    action = A.CAST
+            elif s.turn - self.last_cast > 20:
+                action = A.CAST
+        if action is not None:
+            self.last_cast = s.turn
+        return action
+
+    def _is_serious(self, near: list[tuple[int, int]]) -> bool:
+        """Tell whether the enemies beside the hero are worth a spell."""
+        s = self.senses
+        levels = [G.MONSTER_LEVELS[kind] if kind >= 0 else 3 for _, kind in near]
+        return max(levels) >= max(2, s.experience_level - 1) or len(near) >= 3 or s.hp * 2 <= s.max_hp
+
+    def read_inventory(self, world: Any, index: int) -> None:
+        """Look at the start for the spell the hero knows: healing, protection or sleep."""
+        text = world.observation["inv_strs"][index].tobytes()
+        for spell in ("healing", "protection", "sleep"):
+            if b"spellbook of " + spell.encode() in text:
+                self.spell = spell
+
+    def _first_text(self, world: Any, index: int, kind: int) -> bytes:
+        """Return how the inventory words the first item of a class; empty where there is none."""
+        found = (world.observation["inv_oclasses"][index] == kind).nonzero()[0]
+        return world.observation["inv_strs"][index, found[0]].tobytes() if found.size else b""
 
     def hunger(self, world: Any, index: int) -> int | None:
         """Return what to do about hunger, or None when there is nothing to do."""
@@ -94,10 +139,9 @@ class Survivor:
 
     def _has_safe_food(self, world: Any, index: int) -> bool:
         """Tell whether the food that the game offers first is no old corpse."""
-        found = (world.observation["inv_oclasses"][index] == G.FOOD).nonzero()[0]
-        if not found.size:
+        text = self._first_text(world, index, G.FOOD)
+        if not text:
             return False
-        text = world.observation["inv_strs"][index, found[0]].tobytes()
         rots = b" corpse" in text or b"glob" in text
         return not rots or b"lichen" in text or b"lizard" in text
 
