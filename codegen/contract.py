@@ -19,29 +19,30 @@ Returns = Literal["bool", "skill", "nothing"]
 Role = Literal["state", "skill", "skills"]
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Split a list of names at its blanks."""
     return frozenset(text.split())
 
 
 DEFAULT_IMPORTS: Mapping[str, frozenset[str]] = {
-    "collections": _words("ChainMap Counter OrderedDict defaultdict deque namedtuple"),
+    "collections": words("ChainMap Counter OrderedDict defaultdict deque namedtuple"),
     # Without factorial, comb, perm and prod, whose results have no bound that can be seen.
-    "math": _words(
+    "math": words(
         "acos asin atan atan2 ceil copysign cos dist e exp fabs floor fmod fsum gcd hypot inf isclose isfinite isinf "
         "isnan isqrt log log10 log1p log2 nan pi pow sin sqrt tan tau tanh trunc"
     ),
-    "random": _words(
+    "random": words(
         "betavariate choice choices expovariate gauss normalvariate randint random randrange sample shuffle "
         "triangular uniform"
     ),
-    "typing": _words(
+    "typing": words(
         "Any Callable ClassVar DefaultDict Deque Dict Final FrozenSet Iterable Iterator List Literal Mapping "
         "MutableMapping NamedTuple Optional Sequence Set Tuple Union cast"
     ),
 }
 """Modules that generated code may import, and what of each it may use."""
 
-DEFAULT_BUILTINS: frozenset[str] = _words(
+DEFAULT_BUILTINS: frozenset[str] = words(
     "abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min range "
     "reversed round set slice sorted str sum tuple zip"
 )
@@ -174,7 +175,13 @@ def policy_contract(
     select = RequiredFunction("select_skill", (_STATE, Parameter("finished", "skill"), _STARTABLE), "skill")
     observe = RequiredFunction("observe", (_STATE,), "nothing", optional=True)
     return Contract(
-        "policy", (select, observe), tuple(state_fields), tuple(skills), class_name="Policy", file=file, **others
+        "policy",
+        (select, observe),
+        tuple(state_fields),
+        tuple(skills),
+        class_name="Policy",
+        file=file,
+        **others,
     )
 
 
@@ -207,5 +214,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.55)
     if not near:
-        near = [each for each in names if len(name) > 3 and (each.startswith(name) or name.startswith(each))][:1]
+        near = [each for each in names if len(name) > 3 and (each.startswith(name) or name.startswith(each))][
+            :1
+        ]
     return f"Did you mean {near[0]!r}?" if near else ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
+
+from codegen.contract import words
 
 
 @dataclass(eq=False)
@@ -88,16 +92,46 @@ class Facts:
             return parent.value is name
         if isinstance(parent, (cst.Arg, cst.Param)):
             return parent.keyword is not name if isinstance(parent, cst.Arg) else parent.default is name
-        if isinstance(parent, (cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.AsName, cst.NameItem)):
+        if isinstance(parent, (cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.ImportFrom, cst.AsName)):
             return False
         return not is_target(name, self.parent)
 
 
+def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """List a node and all syntax below it."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
 def collect(module: cst.Module) -> Facts:
     """Walk the module once and give its facts."""
-    facts = Facts(module)
-    module.visit(_Collector(facts))
-    return facts
+    collector = _Collector(Facts(module))
+    collector.walk(module)
+    return collector.facts
+
+
+_LAYOUT = words(
+    "lpar rpar comma semicolon equal dot first_line last_line colon lbracket rbracket lbrace rbrace header footer "
+    "leading_lines lines_after_decorators lines_after_else trailing_whitespace indent separator newline"
+)
+
+
+@functools.cache
+def _child_names(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
+    """List the fields of a node type that hold syntax: everything but brackets, commas, comments and blanks."""
+    names = (each.name for each in dataclasses.fields(node_type))
+    return tuple(name for name in names if name not in _LAYOUT and not name.startswith("whitespace"))
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """List the syntax below a node, in order. libcst's own `children` takes ten times as long."""
+    for name in _child_names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, (tuple, list)):
+            yield from value
+        elif value is not None and hasattr(value, "visit"):
+            yield value
 
 
 def self_attribute(node: cst.CSTNode | None) -> str | None:
@@ -131,43 +165,44 @@ def is_target(node: cst.CSTNode, parent: dict[cst.CSTNode, cst.CSTNode]) -> bool
     child, above = node, parent.get(node)
     while isinstance(above, (cst.Element, cst.Tuple, cst.List, cst.StarredElement)):
         child, above = above, parent.get(above)
-    if isinstance(above, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+    if isinstance(
+        above, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)
+    ):
         return above.target is child
     return False
 
 
-class _Collector(cst.CSTVisitor):
+_DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
+_BINDERS = frozenset(
+    {cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr}
+    | {cst.Param, cst.Import, cst.ImportFrom, cst.Return}
+)
+
+
+class _Collector:
     def __init__(self, facts: Facts) -> None:
-        super().__init__()
         self.facts = facts
-        self.stack: list[cst.CSTNode] = []
         self.function: FunctionFacts | None = None
         self.owner: ClassFacts | None = None
-        self.annotations = 0
+        self.in_annotation = False
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        facts = self.facts
-        if self.stack:
-            facts.parent[node] = self.stack[-1]
-        self._define(node)
+    def walk(self, node: cst.CSTNode) -> None:
+        """Take note of a node and of everything below it. The depth was bounded before."""
+        facts, around = self.facts, (self.function, self.owner, self.in_annotation)
+        kind = type(node)
+        if kind in _DEFINITIONS:
+            self._define(node)
         facts.function_at[node] = self.function
         facts.class_at[node] = self.owner
-        if isinstance(node, cst.Annotation):
-            self.annotations += 1
-        if self.annotations:
+        self.in_annotation = self.in_annotation or kind is cst.Annotation
+        if self.in_annotation:
             facts.annotations.add(node)
-        self._bind(node)
-        self.stack.append(node)
-        return True
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        self.stack.pop()
-        if isinstance(original_node, cst.Annotation):
-            self.annotations -= 1
-        if self.function is not None and self.function.node is original_node:
-            self.function = None
-        if self.owner is not None and self.owner.node is original_node:
-            self.owner = None
+        if kind in _BINDERS:
+            self._bind(node)
+        for child in children(node):
+            facts.parent[child] = node
+            self.walk(child)
+        self.function, self.owner, self.in_annotation = around
 
     def _define(self, node: cst.CSTNode) -> None:
         """Enter a function or a class. Those inside functions belong to the function around them."""
@@ -190,7 +225,9 @@ class _Collector(cst.CSTVisitor):
             self.facts.module_names.add(node.name.value)
 
     def _bind(self, node: cst.CSTNode) -> None:
-        if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+        if isinstance(
+            node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)
+        ):
             for each in targets(node.target):
                 self._bind_one(each)
         elif isinstance(node, cst.Param):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from codegen.contract import Contract
+from codegen.contract import Contract, words
 from codegen.facts import Facts, FunctionFacts, self_attribute, targets
 
 Key = tuple[int, str]
@@ -33,6 +33,8 @@ class Flow:
     bool_functions: set[FunctionFacts] = field(default_factory=set)
     skill_texts: list[cst.SimpleString] = field(default_factory=list)
     assignments: dict[Key, list[cst.BaseExpression]] = field(default_factory=dict)
+    changed: set[Key] = field(default_factory=set)
+    """Variables that loops or `+=` give values to, beside `assignments`."""
 
     def key(self, node: cst.CSTNode) -> Key | None:
         """Give the variable that a name or `self.x` means; None for anything else."""
@@ -80,14 +82,15 @@ def _gather(flow: Flow) -> tuple[list[cst.Call], list[cst.For | cst.CompFor], li
             calls.append(node)
         elif isinstance(node, (cst.For, cst.CompFor)):
             loops.append(node)
+            flow.changed |= {key for each in targets(node.target) if (key := flow.key(each)) is not None}
+        elif isinstance(node, cst.AugAssign):
+            flow.changed |= {key for each in targets(node.target) if (key := flow.key(each)) is not None}
         elif isinstance(node, cst.Comparison):
             compares.append(node)
         elif isinstance(node, cst.Assign):
             for target in node.targets:
                 _assign(flow, target.target, node.value)
-        elif isinstance(node, cst.AnnAssign) and node.value is not None:
-            _assign(flow, node.target, node.value)
-        elif isinstance(node, cst.NamedExpr):
+        elif isinstance(node, (cst.AnnAssign, cst.NamedExpr)) and node.value is not None:
             _assign(flow, node.target, node.value)
     return calls, loops, compares
 
@@ -214,8 +217,8 @@ def skill_parts(value: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield value
 
 
-_PASSING_BUILTINS = frozenset("max min sorted list tuple set frozenset reversed deque".split())
-_PASSING_MEMBERS = frozenset("choice sample deque pop popleft".split())
+_PASSING_BUILTINS = words("max min sorted list tuple set frozenset reversed deque")
+_PASSING_MEMBERS = words("choice sample deque pop popleft")
 
 
 def _passes_on(function: cst.BaseExpression) -> bool:
@@ -226,7 +229,7 @@ def _passes_on(function: cst.BaseExpression) -> bool:
 
 
 _TRUTH_CALLS = frozenset({"bool", "any", "all", "isinstance"})
-_TRUTH_METHODS = frozenset("startswith endswith isdisjoint issubset issuperset isdigit isalpha isupper islower".split())
+_TRUTH_METHODS = words("startswith endswith isdisjoint issubset issuperset isdigit isalpha isupper islower")
 
 
 def is_truth(flow: Flow, value: cst.CSTNode, seen: frozenset[Key] = frozenset()) -> bool:
@@ -279,7 +282,10 @@ def _truth_parts(value: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
 def _collect_texts(flow: Flow, compares: list[cst.Comparison]) -> None:
     """List every literal text that reaches a skill: returned, assigned, looped over, compared, passed."""
     sources: list[cst.CSTNode] = [
-        statement.value for function in flow.skill_functions for statement in function.returns if statement.value
+        statement.value
+        for function in flow.skill_functions
+        for statement in function.returns
+        if statement.value
     ]
     sources += [value for key, values in flow.assignments.items() if key in flow.skills for value in values]
     for comparison in compares:
@@ -307,6 +313,9 @@ def _skill_arguments(flow: Flow, call: cst.Call) -> list[cst.CSTNode]:
     return [
         arg.value
         for position, arg in enumerate(call.args)
-        if (id(function), arg.keyword.value if arg.keyword else names[position] if position < len(names) else "")
+        if (
+            id(function),
+            arg.keyword.value if arg.keyword else names[position] if position < len(names) else "",
+        )
         in flow.skills
     ]

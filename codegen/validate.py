@@ -7,7 +7,7 @@ import libcst as cst
 from codegen.contract import Contract, Violation
 from codegen.facts import Facts, collect
 from codegen.flow import follow
-from codegen.rules import Context, text_rules, tree_rules
+from codegen.rules import Context, run_rules, text_rules, tree_rules
 
 VALIDATOR_VERSION = 1
 """Raised whenever a rule begins to refuse what it accepted; provenance of generated code records it."""
@@ -45,8 +45,7 @@ def _validate(source: str, contract: Contract, kind: str, tested: Facts | None) 
         return [module]
     facts = collect(module)
     context = Context(contract, kind, facts, follow(facts, contract), tested)
-    visitors = [rule(context) for rule in tree_rules() if kind in rule.kinds]
-    cst.visit_batched(module, visitors)
+    run_rules([rule(context) for rule in tree_rules() if kind in rule.kinds], facts)
     return sorted(set(context.violations))
 
 

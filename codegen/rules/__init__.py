@@ -11,9 +11,9 @@ import importlib
 import pkgutil
 
 from codegen.errors import RuleError
-from codegen.rules._rule import Context, Rule, TextRule
+from codegen.rules._rule import Context, Rule, TextRule, run_rules
 
-__all__ = ["Context", "Rule", "TextRule", "rule_names", "text_rules", "tree_rules"]
+__all__ = ["Context", "Rule", "TextRule", "rule_names", "run_rules", "text_rules", "tree_rules"]
 
 
 @functools.cache
@@ -27,10 +27,14 @@ def _all_rules() -> tuple[type[Rule] | type[TextRule], ...]:
         own = [
             each
             for each in vars(module).values()
-            if isinstance(each, type) and issubclass(each, (Rule, TextRule)) and each.__module__ == module.__name__
+            if isinstance(each, type)
+            and issubclass(each, (Rule, TextRule))
+            and each.__module__ == module.__name__
         ]
         if len(own) != 1:
-            raise RuleError(f"{module.__file__} defines {len(own)} rules; expected exactly one subclass of Rule")
+            raise RuleError(
+                f"{module.__file__} defines {len(own)} rules; expected exactly one subclass of Rule"
+            )
         own[0].name = info.name.replace("_", "-")
         found.append(own[0])
     return tuple(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codegen.facts import is_target
 from codegen.flow import Flow
 
 HUGE = 10**15
@@ -62,7 +61,9 @@ def _call(node: cst.Call, flow: Flow, depth: int) -> float | None:
     name = node.func.value if isinstance(node.func, cst.Name) else ""
     if name == "len":
         return 1000
-    bounds = [upper_bound(arg.value, flow, depth - 1) for arg in node.args if arg.star == "" and arg.keyword is None]
+    bounds = [
+        upper_bound(arg.value, flow, depth - 1) for arg in node.args if arg.star == "" and arg.keyword is None
+    ]
     known = [each for each in bounds if each is not None]
     if name == "min" and len(node.args) > 1 and known:
         return min(known)
@@ -77,8 +78,4 @@ def _bound_otherwise(node: cst.CSTNode, flow: Flow) -> bool:
     function = flow.facts.function_at.get(node)
     if function is not None and isinstance(node, cst.Name) and node.value in function.parameters:
         return True
-    for other, parent in flow.facts.parent.items():
-        if isinstance(parent, (cst.AugAssign, cst.For, cst.CompFor)) and is_target(other, flow.facts.parent):
-            if flow.key(other) == key:
-                return True
-    return False
+    return key in flow.changed

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from codegen.contract import words
 from codegen.rules._rule import Rule
 
-_ALLOWED = frozenset(
+_ALLOWED = words(
     # layout
     "Module SimpleStatementLine SimpleStatementSuite IndentedBlock SimpleWhitespace TrailingWhitespace EmptyLine Newline "
     "Comment ParenthesizedWhitespace Comma Colon Semicolon Dot LeftParen RightParen LeftSquareBracket "
@@ -24,7 +25,7 @@ _ALLOWED = frozenset(
     "BinaryOperation Add Subtract Multiply Divide FloorDivide Modulo Power BitAnd BitOr BitXor RightShift "
     "UnaryOperation Not Minus Plus BitInvert BooleanOperation And Or Comparison ComparisonTarget Equal NotEqual "
     "LessThan LessThanEqual GreaterThan GreaterThanEqual In NotIn Is IsNot AddAssign SubtractAssign MultiplyAssign "
-    "DivideAssign FloorDivideAssign ModuloAssign BitAndAssign BitOrAssign BitXorAssign".split()
+    "DivideAssign FloorDivideAssign ModuloAssign BitAndAssign BitOrAssign BitXorAssign"
 )
 
 _HINTS = {
@@ -66,6 +67,8 @@ def _refuse(node_name: str) -> Callable[[AllowedSyntax, cst.CSTNode], None]:
             return
         if self.context.kind == "test" and node_name == "Assert":
             return
+        if type(self.facts.parent.get(node)).__name__ not in _ALLOWED | {"NoneType"}:
+            return  # `except` belongs to a `try` that has been reported
         word = _WORDS.get(node_name) or f"`{node_name.lower()}`"
         self.report(node, f"{word} is not allowed", _HINTS.get(node_name, "Say it with plainer code."))
 

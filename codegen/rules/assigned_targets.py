@@ -50,4 +50,6 @@ class AssignedTargets(Rule):
             base = base.value
         if isinstance(base, cst.Name) or self_attribute(base) is not None:
             return
-        self.report(target, "only places in a variable or in `self.x` may be assigned", "Give the container a name.")
+        self.report(
+            target, "only places in a variable or in `self.x` may be assigned", "Give the container a name."
+        )

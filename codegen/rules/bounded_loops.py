@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
+from codegen.contract import words
+from codegen.facts import walk
 from codegen.flow import Key
 from codegen.rules._numbers import upper_bound
 from codegen.rules._rule import Rule
 
 MAX_RANGE = 10_000
 MAX_NESTED = 100_000
-_GROWING = frozenset("append appendleft extend extendleft insert add update setdefault rotate".split())
+_GROWING = words("append appendleft extend extendleft insert add update setdefault rotate")
 
 
 class BoundedLoops(Rule):
@@ -41,7 +43,9 @@ class BoundedLoops(Rule):
         for outer in self._outer(node):
             size *= self._size(outer)
         if size > MAX_NESTED:
-            self.report(node, f"nested loops run up to {int(size)} times, more than {MAX_NESTED}", "Loop over less.")
+            self.report(
+                node, f"nested loops run up to {int(size)} times, more than {MAX_NESTED}", "Loop over less."
+            )
         if isinstance(node, cst.For):
             self._check_growth(node)
 
@@ -57,7 +61,11 @@ class BoundedLoops(Rule):
     def _size(self, node: cst.For | cst.CompFor) -> float:
         """Give how often a loop can run; 10 where it runs over values whose number is not written in the source."""
         values = node.iter
-        if isinstance(values, cst.Call) and isinstance(values.func, cst.Name) and values.func.value == "range":
+        if (
+            isinstance(values, cst.Call)
+            and isinstance(values.func, cst.Name)
+            and values.func.value == "range"
+        ):
             bounds = [self._bound(arg.value) for arg in values.args[:2]]
             return max(1.0, sum(each for each in bounds if each is not None))
         return 10
@@ -81,18 +89,19 @@ class BoundedLoops(Rule):
         else:
             sources = [source]
         keys = set().union(*(self._aliases(self.flow.key(each)) for each in sources))
-        for node in self._inside(loop):
+        for node in walk(loop.body):
             grown: cst.CSTNode | None = None
-            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _GROWING:
+            if (
+                isinstance(node, cst.Call)
+                and isinstance(node.func, cst.Attribute)
+                and node.func.attr.value in _GROWING
+            ):
                 grown = node.func.value
             elif isinstance(node, cst.AugAssign):
                 grown = node.target
             if grown is not None and self.flow.key(grown) in keys:
                 hint = "Loop over a copy: `for x in list(values)`."
                 self.report(node, "the loop changes what it loops over", hint)
-
-    def _inside(self, loop: cst.For) -> list[cst.CSTNode]:
-        return [each for each in self.facts.parent if loop.body in self.facts.ancestors(each)]
 
     def _aliases(self, key: Key | None) -> set[Key]:
         """List the variables that may hold the same object, by plain assignments from one to another."""

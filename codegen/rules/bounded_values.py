@@ -11,7 +11,14 @@ MAX_NUMBER = 10**12
 MAX_EXPONENT = 8
 MAX_REPEATS = 10_000
 MAX_CHOICES = 1000
-_SEQUENCES = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString, cst.List, cst.Tuple, cst.ListComp)
+_SEQUENCES = (
+    cst.SimpleString,
+    cst.FormattedString,
+    cst.ConcatenatedString,
+    cst.List,
+    cst.Tuple,
+    cst.ListComp,
+)
 
 
 class BoundedValues(Rule):
@@ -20,14 +27,18 @@ class BoundedValues(Rule):
     def visit_Integer(self, node: cst.Integer) -> None:
         """Check a number."""
         if len(node.value) > 40 or node.evaluated_value > MAX_NUMBER:
-            self.report(node, f"the number is larger than {MAX_NUMBER}", "Write float('inf') for a number above all.")
+            self.report(
+                node, f"the number is larger than {MAX_NUMBER}", "Write float('inf') for a number above all."
+            )
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         """Check `x ** y` and `sequence * n`."""
         if isinstance(node.operator, cst.Power):
             bound = upper_bound(node.right, self.flow)
             base = upper_bound(node.left, self.flow)
-            small = bound is not None and (bound <= MAX_EXPONENT or (base is not None and base <= 10 and bound <= 12))
+            small = bound is not None and (
+                bound <= MAX_EXPONENT or (base is not None and base <= 10 and bound <= 12)
+            )
             if not small:
                 hint = f"Write the exponent as a number up to {MAX_EXPONENT}, or use math.pow."
                 self.report(node, "the power can be too large", hint)
@@ -35,12 +46,16 @@ class BoundedValues(Rule):
             self._check_repeat(node, node.left, node.right)
             self._check_repeat(node, node.right, node.left)
 
-    def _check_repeat(self, node: cst.CSTNode, sequence: cst.BaseExpression, times: cst.BaseExpression) -> None:
+    def _check_repeat(
+        self, node: cst.CSTNode, sequence: cst.BaseExpression, times: cst.BaseExpression
+    ) -> None:
         if not self._is_sequence(sequence):
             return
         bound = upper_bound(times, self.flow)
         if bound is None or bound > MAX_REPEATS:
-            self.report(node, "it cannot be seen how long this becomes", f"Repeat at most {MAX_REPEATS} times.")
+            self.report(
+                node, "it cannot be seen how long this becomes", f"Repeat at most {MAX_REPEATS} times."
+            )
         elif isinstance(sequence, cst.BinaryOperation):
             self.report(node, "a sequence is repeated twice over", "Repeat it once.")
 
@@ -48,7 +63,9 @@ class BoundedValues(Rule):
         if isinstance(value, _SEQUENCES):
             return True
         if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Add, cst.Multiply)):
-            return depth > 0 and (self._is_sequence(value.left, depth - 1) or self._is_sequence(value.right, depth - 1))
+            return depth > 0 and (
+                self._is_sequence(value.left, depth - 1) or self._is_sequence(value.right, depth - 1)
+            )
         if isinstance(value, cst.Call) and isinstance(value.func, cst.Name):
             return value.func.value in ("str", "list", "tuple", "sorted")
         key = self.flow.key(value)

@@ -18,10 +18,14 @@ class ConstantPredicates(Rule):
     def visit_Module(self, node: cst.Module) -> None:
         """Check the predicates of the interface; helpers may be constant."""
         for function in self.facts.functions:
-            required = self.contract.required(function.name) if function.owner == self.contract.class_name else None
+            required = (
+                self.contract.required(function.name) if function.owner == self.contract.class_name else None
+            )
             if required is None or required.returns != "bool":
                 continue
-            answers = {self._truth(value, function) for value in _reachable(function.node.body, self, function)}
+            answers = {
+                self._truth(value, function) for value in _reachable(function.node.body, self, function)
+            }
             if len(answers) == 1:
                 answer = answers.pop()
                 if answer is not None and answer not in self.contract.may_be_constant:
@@ -37,7 +41,9 @@ class ConstantPredicates(Rule):
             if value.value in constants:
                 return constants[value.value]
             key = self.flow.key(value)
-            assigned = self.flow.assignments.get(key, []) if key and value.value not in function.parameters else []
+            assigned = (
+                self.flow.assignments.get(key, []) if key and value.value not in function.parameters else []
+            )
             return self._truth(assigned[0], function, depth - 1) if len(assigned) == 1 else None
         if isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)):
             return bool(value.evaluated_value)
@@ -92,8 +98,8 @@ def _opposite(left: cst.CSTNode, right: cst.CSTNode) -> bool:
     """Tell whether one side is `not` the other: `x or not x`."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, cst.UnaryOperation) and isinstance(one.operator, cst.Not):
-            if one.expression.with_changes(lpar=(), rpar=()).deep_equals(other.with_changes(lpar=(), rpar=())):
-                return True
+            inner = one.expression.with_changes(lpar=(), rpar=())
+            return inner.deep_equals(other.with_changes(lpar=(), rpar=()))
     return False
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
-from codegen.facts import targets
+from codegen.facts import children, targets, walk
 from codegen.flow import Key
 from codegen.rules._numbers import upper_bound
 from codegen.rules._rule import Rule
@@ -43,14 +41,20 @@ class Doubling(Rule):
         if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _JOINING:
             return
         key = self.flow.key(node.func.value)
-        if key is not None and self._repeats(node, key) and any(self._mentions(arg, key) for arg in node.args):
+        if (
+            key is not None
+            and self._repeats(node, key)
+            and any(self._mentions(arg, key) for arg in node.args)
+        ):
             self._refuse(node)
 
     def _repeats(self, node: cst.CSTNode, key: Key) -> bool:
-        return key[1].startswith("self.") or any(isinstance(each, cst.For) for each in self.facts.ancestors(node))
+        return key[1].startswith("self.") or any(
+            isinstance(each, cst.For) for each in self.facts.ancestors(node)
+        )
 
     def _grows(self, value: cst.BaseExpression, key: Key) -> bool:
-        for node in _walk(value):
+        for node in walk(value):
             if isinstance(node, cst.BinaryOperation):
                 left, right = self._mentions(node.left, key), self._mentions(node.right, key)
                 if isinstance(node.operator, (cst.Add, cst.Multiply)) and left and right:
@@ -59,24 +63,26 @@ class Doubling(Rule):
                     other = upper_bound(node.right if left else node.left, self.flow)
                     if other is None or other > 10:
                         return True
-            elif isinstance(node, (cst.List, cst.Tuple, cst.FormattedString)):
-                if sum(self.flow.key(part) == key for part in _walk(node)) > 1:
-                    return True
+            elif isinstance(node, (cst.List, cst.Tuple, cst.FormattedString)) and self._count(node, key) > 1:
+                return True
         return False
+
+    def _count(self, value: cst.CSTNode, key: Key) -> int:
+        return sum(self.flow.key(part) == key for part in walk(value))
 
     def _mentions(self, value: cst.CSTNode, key: Key) -> bool:
         """Tell whether the value, or a part of what it is made of, is the variable itself: lengths are not."""
-        if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and value.func.value in ("len", "sum"):
+        if (
+            isinstance(value, cst.Call)
+            and isinstance(value.func, cst.Name)
+            and value.func.value in ("len", "sum")
+        ):
             return False
         if isinstance(value, (cst.Comparison, cst.Subscript)):
             return False
-        return self.flow.key(value) == key or any(self._mentions(part, key) for part in value.children)
+        return self.flow.key(value) == key or any(self._mentions(part, key) for part in children(value))
 
     def _refuse(self, node: cst.CSTNode) -> None:
-        self.report(node, "the value can grow without bound", "Add a number instead, or cut it off with min(x, 1000).")
-
-
-def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
+        self.report(
+            node, "the value can grow without bound", "Add a number instead, or cut it off with min(x, 1000)."
+        )

@@ -38,11 +38,17 @@ class EveryPathReturns(Rule):
             if statement.value is None or _is_none(statement.value):
                 continue
             for part in skill_parts(statement.value):
-                number = isinstance(part, (cst.Integer, cst.Float, cst.Comparison, cst.BinaryOperation, cst.Dict))
+                number = isinstance(
+                    part, (cst.Integer, cst.Float, cst.Comparison, cst.BinaryOperation, cst.Dict)
+                )
                 text = isinstance(part, (cst.FormattedString, cst.ConcatenatedString))
                 constant = isinstance(part, cst.Name) and part.value in ("True", "False", "None")
                 if number or text or constant:
-                    self.report(part, f"{function.title} returns something that is no skill's name", f"Skills: {skills}.")
+                    self.report(
+                        part,
+                        f"{function.title} returns something that is no skill's name",
+                        f"Skills: {skills}.",
+                    )
             if isinstance(statement.value, (cst.Tuple, cst.List, cst.Set)):
                 self.report(statement, f"{function.title} returns several values", "Return one skill's name.")
 

@@ -26,4 +26,6 @@ class Formatting(Rule):
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         """Check texts that could stand left of `%`, wherever they stand."""
         if _WIDE.search(node.value):
-            self.report(node, "the text holds a wide or computed `%` format", "Use an f-string and a width below 100.")
+            self.report(
+                node, "the text holds a wide or computed `%` format", "Use an f-string and a width below 100."
+            )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codegen.contract import did_you_mean
+from codegen.contract import did_you_mean, words
 from codegen.rules._rule import Rule
 
-METHODS = frozenset(
+METHODS = words(
     # collections
     "append appendleft extend extendleft insert remove pop popleft popitem clear index count sort reverse copy rotate "
     "add discard update union intersection difference symmetric_difference intersection_update difference_update "
@@ -16,7 +16,7 @@ METHODS = frozenset(
     # texts and numbers
     "lower upper title capitalize casefold strip lstrip rstrip split rsplit splitlines startswith endswith find rfind "
     "join isdigit isalpha isalnum islower isupper isspace partition rpartition removeprefix removesuffix "
-    "bit_length is_integer".split()
+    "bit_length is_integer"
 )
 """Methods of list, dict, set, str, int, float, deque and Counter. `format` and `replace` are left out on purpose."""
 

@@ -26,7 +26,9 @@ class KnownCalls(Rule):
             if arg.star == "**":
                 self.report(arg, "`**` in a call is not allowed", "Write every argument.")
             elif arg.star == "*" and not self._takes_many(function):
-                self.report(arg, "`*` in a call is only allowed for max, min, zip and print", "Write every argument.")
+                self.report(
+                    arg, "`*` in a call is only allowed for max, min, zip and print", "Write every argument."
+                )
 
     def visit_Lambda(self, node: cst.Lambda) -> None:
         """Check that a lambda is handed straight to a call: one that is kept could call itself."""

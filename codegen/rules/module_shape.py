@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codegen.facts import targets
+from codegen.facts import children, targets
 from codegen.rules._rule import Rule
 
 _MAKERS = frozenset({"frozenset", "set", "tuple", "list", "dict", "float"})
@@ -20,7 +20,9 @@ class ModuleShape(Rule):
                 for small in statement.body:
                     self._check_small(small, "at the top of the module")
             elif not isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
-                self.report(statement, "this may not stand at the top of the module", "Put it into a function.")
+                self.report(
+                    statement, "this may not stand at the top of the module", "Put it into a function."
+                )
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         """Check what stands in a class, and that it is the class the contract asks for."""
@@ -43,19 +45,23 @@ class ModuleShape(Rule):
         """Check that functions stand at the top or in the class, and methods begin with `self`."""
         function = self.facts.function_at.get(node)
         if function is not None and function.node is not node:
-            self.report(node.name, f"the function {node.name.value!r} is nested", "Move it out, or make it a method.")
+            self.report(
+                node.name, f"the function {node.name.value!r} is nested", "Move it out, or make it a method."
+            )
             return
-        if self.facts.class_at.get(node) is not None and function is not None:
-            if function.parameters[:1] != ("self",):
-                self.report(node.name, f"{function.title} has no `self`", "Write `self` as the first parameter.")
-        if self.context.kind == "test" and node.name.value.startswith("test") and function is not None:
-            if function.parameters:
-                self.report(node.name, "a test has no parameters", f"Write `def {node.name.value}():`.")
+        if function is None:
+            return
+        if function.owner is not None and function.parameters[:1] != ("self",):
+            self.report(node.name, f"{function.title} has no `self`", "Write `self` as the first parameter.")
+        if self.context.kind == "test" and node.name.value.startswith("test") and function.parameters:
+            self.report(node.name, "a test has no parameters", f"Write `def {node.name.value}():`.")
 
     def _check_small(self, small: cst.BaseSmallStatement, where: str) -> None:
         if isinstance(small, (cst.Import, cst.ImportFrom, cst.Pass)):
             return
-        if isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString)):
+        if isinstance(small, cst.Expr) and isinstance(
+            small.value, (cst.SimpleString, cst.ConcatenatedString)
+        ):
             return
         if isinstance(small, cst.Assign):
             names = [each for target in small.targets for each in targets(target.target)]
@@ -74,4 +80,4 @@ class ModuleShape(Rule):
             return all(self._is_constant(arg.value) for arg in value.args)
         if isinstance(value, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
             return False
-        return all(self._is_constant(child) for child in value.children if isinstance(child, (cst.BaseExpression, cst.BaseElement, cst.BaseDictElement)))
+        return all(self._is_constant(child) for child in children(value))

@@ -23,7 +23,9 @@ class PlainParameters(Rule):
             if each.default is None:
                 continue
             if in_lambda:
-                self.report(each.default, "a lambda's parameter may have no default", "Write a function with `def`.")
+                self.report(
+                    each.default, "a lambda's parameter may have no default", "Write a function with `def`."
+                )
             elif not _is_constant(each.default):
                 self.report(each.default, "a default must be a constant", "Use None, a number or a text.")
 

@@ -25,8 +25,14 @@ class PlainText(TextRule):
         if not found and not source.isascii():
             yield from list(self._names(source, contract))[:MAX_REPORTED]
         for number, line in enumerate(source.split("\n")[:2], 1):
-            if line.lstrip().startswith("#") and "coding" in line and ("coding:" in line or "coding=" in line):
-                yield self.violation(contract, number, 1, "an encoding is declared", "Leave it out: this is UTF-8.")
+            if (
+                line.lstrip().startswith("#")
+                and "coding" in line
+                and ("coding:" in line or "coding=" in line)
+            ):
+                yield self.violation(
+                    contract, number, 1, "an encoding is declared", "Leave it out: this is UTF-8."
+                )
 
     def _characters(self, source: str, contract: Contract) -> Iterator[Violation]:
         for number, line in enumerate(source.split("\n"), 1):
@@ -41,7 +47,11 @@ class PlainText(TextRule):
     def _names(self, source: str, contract: Contract) -> Iterator[Violation]:
         try:
             for token in tokenize.generate_tokens(io.StringIO(source).readline):
-                if token.string.isascii() or token.type not in (tokenize.NAME, tokenize.ERRORTOKEN, tokenize.OP):
+                if token.string.isascii() or token.type not in (
+                    tokenize.NAME,
+                    tokenize.ERRORTOKEN,
+                    tokenize.OP,
+                ):
                     continue
                 line, column = token.start
                 text = f"{token.string!r} is not written in ASCII letters"

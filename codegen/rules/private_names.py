@@ -17,9 +17,15 @@ class PrivateNames(Rule):
         if not name.startswith("_"):
             return
         if name.startswith("__"):
-            self.report(node.attr, f"the attribute {name!r} is not allowed", "Python's own attributes are out of reach.")
+            self.report(
+                node.attr,
+                f"the attribute {name!r} is not allowed",
+                "Python's own attributes are out of reach.",
+            )
         elif self_attribute(node) is None and self.context.kind != "test":
-            self.report(node.attr, f"the attribute {name!r} is not allowed", "Only `self._x` may begin with `_`.")
+            self.report(
+                node.attr, f"the attribute {name!r} is not allowed", "Only `self._x` may begin with `_`."
+            )
 
     def visit_Name(self, node: cst.Name) -> None:
         """Check variables, functions, classes, parameters and keywords."""

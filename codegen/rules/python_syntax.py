@@ -1,7 +1,6 @@
 """Refuse what Python itself refuses, in Python's own words, and what is nested too deeply to be analysed."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast

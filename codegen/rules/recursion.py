@@ -13,7 +13,9 @@ class Recursion(Rule):
 
     def visit_Module(self, node: cst.Module) -> None:
         """Draw the graph of who names whom and look for ways back."""
-        graph: dict[FunctionFacts, dict[FunctionFacts, cst.CSTNode]] = {each: {} for each in self.facts.functions}
+        graph: dict[FunctionFacts, dict[FunctionFacts, cst.CSTNode]] = {
+            each: {} for each in self.facts.functions
+        }
         for place, function in self.facts.function_at.items():
             if function is None or not isinstance(place, (cst.Name, cst.Attribute)):
                 continue

@@ -25,4 +25,6 @@ class SelfAttributes(Rule):
             hint = did_you_mean(name, known) or f"Give it a first value in `__init__`: `self.{name} = ...`."
             self.report(node.attr, f"self.{name} is not defined", hint)
         elif (name in owner.methods or name in self.contract.given) and is_target(node, self.facts.parent):
-            self.report(node.attr, f"the method {name!r} is overwritten", "Give the attribute a name of its own.")
+            self.report(
+                node.attr, f"the method {name!r} is overwritten", "Give the attribute a name of its own."
+            )

@@ -49,7 +49,9 @@ class Shadowing(Rule):
     def _check(self, node: cst.Name) -> None:
         name = node.value
         if hasattr(builtins, name) and name not in _HARMLESS and not name.startswith("__"):
-            self.report(node, f"{name!r} hides the builtin of that name", f"Use another name, for example `{name}_`.")
+            self.report(
+                node, f"{name!r} hides the builtin of that name", f"Use another name, for example `{name}_`."
+            )
         elif name in self.contract.imports:
             self.report(node, f"{name!r} hides the module of that name", "Use another name.")
         elif name == self.contract.state_name:

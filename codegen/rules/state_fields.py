@@ -29,5 +29,5 @@ class StateFields(Rule):
     def _check(self, node: cst.CSTNode, name: str) -> None:
         fields = self.contract.field_names
         if name not in fields and not name.startswith("__"):
-            hint = f"Fields: {', '.join(fields)}. {did_you_mean(name, fields)}".strip()
+            hint = did_you_mean(name, fields) or f"Fields: {', '.join(fields)}."
             self.report(node, f"{name!r} is not a field of the state", hint)
