@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 LINE_EVERY_S = 10.0
+_LEAST_PART_LEFT = 0.3
 
 
 class EpisodeProgress:
@@ -95,7 +96,8 @@ class EpisodeProgress:
         missing = self._total - len(self._lengths)
         length = sum(self._lengths) / len(self._lengths) if self._lengths else self._max_steps
         in_flight = self._steps_before + self.session_steps - sum(self._lengths)
-        return max(0.0, missing * length - in_flight) / rate
+        # Episodes still running when the others have ended are long ones: they are not nearly done.
+        return max(_LEAST_PART_LEFT * missing * length, missing * length - in_flight) / rate
 
     def _left(self) -> str:
         left = self.time_left_s()

@@ -45,7 +45,7 @@ class Config:
     """A task, several with commas between them, or "all" (all of NetHack's)."""
     policy: str = "reference"
     """Who plays the skills: "reference", "random", or a Python file with make_skill_policy(num_games)."""
-    episodes: int = 40
+    episodes: int = 200
     """Episodes of each task."""
     seed: int = 0
     """What the seeds of all episodes are derived from."""

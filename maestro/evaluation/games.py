@@ -7,6 +7,8 @@ executive state and success tests, so batch size and order change nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import re
 import struct
 import time
@@ -30,6 +32,8 @@ from maestro.options.executive import Executive
 from maestro.options.load import load_options, load_policy
 
 _LEFT = ("ESCAPED", "QUIT", "ASCENDED")
+_BLOW = re.compile(r"(?!You)(?:The |An? )?([\w' -]+?) (?!are |was |is )(?:just )?\w+s(?: you)?[!.]")
+"""Who did what, in the sentence of a blow."""
 _FACTS = {
     "turns": "turn",
     "depth": "depth",
@@ -247,9 +251,19 @@ def world_ending(world: World, index: int, tally: Tally, terminated: bool, trunc
     return Ending(by="died", cause=last_blow(how, world.states[index].message))
 
 
+@functools.cache
+def source_digest(*rooms: str) -> str:
+    """Hash the Python files of maestro's `rooms`: what an episode depends on beyond a version number."""
+    package, digest = Path(maestro.__file__).parent, hashlib.sha256()
+    for room in rooms:
+        for path in sorted((package / room).rglob("*.py")):
+            digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def engine_versions(world_name: str) -> dict[str, str | None]:
-    """Name the versions an episode of `world_name` depends on."""
-    versions: dict[str, str | None] = {"maestro": maestro.__version__}
+    """Name the versions an episode of `world_name` depends on, once its actions are chosen."""
+    versions: dict[str, str | None] = {"maestro": maestro.__version__, "worlds": source_digest("envs")}
     if world_name == "nethack":
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions["nle"] = metadata.version("nle")
@@ -257,11 +271,18 @@ def engine_versions(world_name: str) -> dict[str, str | None]:
 
 
 def last_blow(how: str, message: str) -> str:
-    """Say what killed the hero: the sentence before "You die", else NetHack's own word ("starving")."""
-    sentences = (
-        re.split(r"(?<=[.!])\s+", message.split("You die", 1)[0].strip()) if "You die" in message else []
-    )
-    return sentences[-1] if sentences and sentences[-1] else how.lower().replace("_", " ")
+    """Say what killed the hero: who struck the last blow, else the sentence before "You die", else NetHack's word.
+
+    "The werewolf bites! You die..." gives "werewolf"; a hero who starved died of "starving".
+    """
+    before, died, _ = message.partition("You die")
+    sentences = re.split(r"(?<=[.!])\s+", before.strip())
+    if not died or not sentences[-1]:
+        return how.lower().replace("_", " ")
+    blow = _BLOW.fullmatch(sentences[-1])
+    if blow is None:
+        return sentences[-1]
+    return "something unseen" if blow[1] == "It" else blow[1]
 
 
 def check_setup(setup: Setup) -> None:

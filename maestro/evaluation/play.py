@@ -78,6 +78,7 @@ class Workers:
         self.setup = setup
         self.num_workers = num_workers
         self.num_deaths = 0
+        self._num_false_starts = 0
         self._stall_s = stall_s
         self._context = multiprocessing.get_context("spawn")
         self._scratch = tempfile.TemporaryDirectory(prefix="maestro-eval-", ignore_cleanup_errors=True)
@@ -201,11 +202,13 @@ class Workers:
         reason = worker.crash or _exit_reason(worker.process.exitcode)
         worker.connection.close()
         if not worker.is_ready:
-            raise EngineError(
-                f"a worker process ended before it could play: {reason}",
-                where=f"maestro eval --target {self.setup.target}",
-                hint="give the same command with --workers 0, which plays in one process and shows the error",
-            )
+            self._num_false_starts += 1
+            if worker.crash or self._num_false_starts >= MAX_ATTEMPTS:
+                raise EngineError(
+                    f"a worker process ended before it could play: {reason}",
+                    where=f"maestro eval --target {self.setup.target}",
+                    hint="give the same command with --workers 0, which plays in one process and shows the error",
+                )
         self.num_deaths += 1
         for task in worker.held.values():
             self._take_back(task, reason)

@@ -96,7 +96,7 @@ def timeline(segments: Sequence[Segment], num_steps: int, longest: int, css: dic
 
 def segments(switches: Sequence[Switch], num_steps: int) -> list[Segment]:
     """Cut an episode into stretches to draw, at most MAX_SEGMENTS of them, in order and without gaps."""
-    ends = [switch.step for switch in switches[1:]] + [num_steps]
+    ends = [*(switch.step for switch in switches[1:]), num_steps][: len(switches)]
     found = []
     for switch, end in zip(switches, ends, strict=True):
         if end > switch.step:

@@ -1,0 +1,155 @@
+"""Workers: the same results as one process, whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from maestro.content import shipped_root
+from maestro.errors import EngineError, PolicyFileError
+from maestro.evaluation.games import Setup
+from maestro.evaluation.play import Outcome, Workers, play_here
+
+ROOTS = (shipped_root(),)
+SLOW = """
+import os, signal, time
+from maestro.envs.corridor import ReferencePolicy
+
+class Slow(ReferencePolicy):
+    def __init__(self):
+        self.seeds = {}
+    def reset(self, index, seed):
+        self.seeds[index] = seed
+    def act(self, world, skills):
+        time.sleep(0.01)
+        {extra}
+        return super().act(world, skills)
+
+def make_skill_policy(num_games):
+    return Slow()
+"""
+
+
+def setup(policy: str = "reference", num_games: int = 2) -> Setup:
+    return Setup("locked_door", policy, 0, num_games, ROOTS)
+
+
+def slow_policy(folder: Path, extra: str = "pass") -> str:
+    path = folder / "slow.py"
+    path.write_text(SLOW.replace("{extra}", extra))
+    return str(path)
+
+
+def by_number(outcomes: Iterator[Outcome]) -> dict[int, dict]:
+    found: dict[int, dict] = {}
+    for outcome in outcomes:
+        assert outcome.record.episode not in found
+        found[outcome.record.episode] = outcome.record.deterministic()
+    return found
+
+
+def test_workers_give_what_one_process_gives():
+    expected = by_number(play_here(setup("random"), range(30)))
+    steps: list[int] = []
+    with Workers(setup("random", num_games=3), 2) as workers:
+        assert by_number(workers.play(range(30), steps.append)) == expected
+    assert sum(steps) == sum(record["steps"] for record in expected.values())
+
+
+def test_workers_are_gone_afterwards():
+    with Workers(setup(), 2) as workers:
+        by_number(workers.play(range(4)))
+        ids = workers.process_ids
+        assert ids
+    for process_id in ids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process_id, 0)
+
+
+def test_no_more_workers_are_started_than_there_are_episodes():
+    with Workers(setup(), 8) as workers:
+        by_number(workers.play(range(1)))
+        assert len(workers.process_ids) == 1
+
+
+DIES_ONCE = "len(self.seeds) == 2 and not os.path.exists({mark!r}) and (open({mark!r}, 'w'), {die})"
+
+
+@pytest.mark.parametrize("die", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])
+def test_a_dead_workers_episodes_are_played_again(die: str, tmp_path: Path):
+    expected = by_number(play_here(setup(), range(12)))
+    policy = slow_policy(tmp_path, DIES_ONCE.format(mark=str(tmp_path / "died"), die=die))
+    with Workers(setup(policy), 2) as workers:
+        outcomes = list(workers.play(range(12)))
+        assert workers.num_deaths == 1
+    assert by_number(iter(outcomes)) == expected
+    assert sorted(outcome.record.attempts for outcome in outcomes) == [1] * 10 + [2] * 2
+    assert all(outcome.file is not None for outcome in outcomes)
+
+
+def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path):
+    with Workers(setup(slow_policy(tmp_path)), 1) as workers:
+        found = {}
+        for outcome in workers.play(range(4)):
+            if not found:
+                os.kill(workers.process_ids[0], signal.SIGKILL)
+            found[outcome.record.episode] = outcome.record.deterministic()
+        assert workers.num_deaths == 1
+    assert found == by_number(play_here(setup(), range(4)))
+
+
+def test_an_episode_that_kills_its_worker_is_given_up_and_no_other(tmp_path: Path):
+    guilty = by_number(play_here(setup(), [3]))[3]["seeds"][2]
+    policy = slow_policy(
+        tmp_path, f"if {guilty} in self.seeds.values(): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with Workers(setup(policy, num_games=4), 1) as workers:
+        outcomes = {outcome.record.episode: outcome for outcome in workers.play(range(8))}
+    by = {number: outcome.record.ended.by for number, outcome in outcomes.items()}
+    assert by == {number: "failed" if number == 3 else "success" for number in range(8)}
+    assert outcomes[3].file is None
+    assert outcomes[3].record.success == {"true": None, "compatible": None}
+    assert "killed by SIGKILL" in outcomes[3].record.ended.cause
+    assert outcomes[3].record.attempts == 3
+
+
+def test_an_exception_in_a_worker_is_reported_with_its_episode(tmp_path: Path):
+    policy = slow_policy(tmp_path, "raise IndexError('off the map')")
+    with Workers(setup(policy, num_games=1), 1) as workers:
+        (outcome,) = workers.play([0])
+    assert "IndexError: off the map (slow.py:" in outcome.record.ended.cause
+
+
+def test_a_worker_that_hangs_is_killed(tmp_path: Path):
+    with Workers(setup(slow_policy(tmp_path, "time.sleep(60)"), num_games=1), 1, stall_s=0.5) as workers:
+        (outcome,) = workers.play([0])
+    assert "no step in 0 s" in outcome.record.ended.cause
+
+
+def test_a_fault_of_the_setup_reaches_the_parent(tmp_path: Path):
+    path = tmp_path / "bad.py"
+    path.write_text("1 / 0")
+    with pytest.raises(PolicyFileError, match="ZeroDivisionError"), Workers(setup(str(path)), 2) as workers:
+        by_number(workers.play(range(4)))
+
+
+def test_a_worker_that_dies_while_it_starts_stops_the_evaluation(tmp_path: Path):
+    path = tmp_path / "bad.py"
+    path.write_text("import os\nos._exit(7)")
+    with pytest.raises(EngineError, match="exit code 7"), Workers(setup(str(path)), 1) as workers:
+        by_number(workers.play(range(4)))
+
+
+def test_temporary_files_of_killed_workers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    policy = slow_policy(
+        tmp_path, "import tempfile; tempfile.mkdtemp(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with Workers(setup(policy, num_games=1), 1) as workers:
+        by_number(workers.play([0]))
+        assert list(tmp_path.glob("maestro-eval-*/*"))
+    assert not list(tmp_path.glob("maestro-eval-*"))
