@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from maestro.commands._output import print_json
 from maestro.content import Content
 from maestro.envs import make_world, world_names
-from maestro.errors import MaestroError
+from maestro.errors import DependencyError, MaestroError
 from maestro.runs import runs_root, versions
 
 DISTRIBUTION = "maestro-skills"
@@ -136,7 +136,7 @@ def _extras() -> Iterator[Check]:
             yield Check(extra, "ok", metadata.version(extra))
         except metadata.PackageNotFoundError:
             hint = f"for {purpose}: pip install '{DISTRIBUTION}[{extra}]'"
-            yield Check(extra, "note", "not installed (optional)", hint)
+            yield Check(extra, "note", "optional, not installed", hint)
 
 
 def _machine() -> Iterator[Check]:
@@ -181,7 +181,8 @@ def _worlds() -> Iterator[Check]:
             finally:
                 world.close()
         except MaestroError as error:
-            yield Check(f"world {name}", "fail", f"{error.what}; expected {error.expected}", error.hint)
+            hint = NLE_HINT if isinstance(error, DependencyError) and name == "nethack" else error.hint
+            yield Check(f"world {name}", "fail", f"{error.what}; expected {error.expected}", hint)
         except (ImportError, OSError) as error:
             yield Check(
                 f"world {name}", "fail", f"does not play: {error}", NLE_HINT if name == "nethack" else None
