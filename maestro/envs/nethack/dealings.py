@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from maestro.envs.nethack.engine import Item, Truth
 from maestro.envs.nethack.messages import parse
-from maestro.envs.nethack.prices import BASE_PRICES, base_prices_from_offer
+from maestro.envs.nethack.prices import base_prices_from_offer, narrows
 from maestro.envs.nethack.state import State
 
 
@@ -86,6 +86,5 @@ class Dealings:
         amount = offers[-1].amount
         bases = base_prices_from_offer(kind, amount, item.quantity)
         is_the_rules = amount == truth.offer_for(item, keeper) and amount <= keeper.gold
-        narrows = len(bases) < len(BASE_PRICES[kind.split(":", 1)[0]])
-        if is_the_rules and narrows and truth.base_price(item.kind) in bases:
+        if is_the_rules and narrows(kind, bases) and truth.base_price(item.kind) in bases:
             self.kind_priced = item.kind

@@ -28,7 +28,7 @@ _DUNCE_CAP = 76
 _ARMOR, _COIN = 3, 12
 # The name of an item that is known by its appearance only, as objnam.c xname() makes it, by object class.
 _APPEARANCE_FORMS = {
-    3: "{}", 4: "{} ring", 5: "{} amulet", 6: "{}", 8: "{} potion", 9: "scroll labeled {}",
+    3: "{}", 4: "{} ring", 6: "{}", 8: "{} potion", 9: "scroll labeled {}",
     10: "{} spellbook", 11: "{} wand", 13: "{} stone",
 }  # fmt: skip
 

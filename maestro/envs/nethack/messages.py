@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from maestro.envs.nethack.prices import base_prices_from_offer, base_prices_from_quote, hidden_kind
+from maestro.envs.nethack.prices import base_prices_from_offer, base_prices_from_quote, hidden_kind, narrows
 
 _CACHE_SIZE = 1 << 15
 
@@ -138,7 +138,8 @@ def parse(message: str) -> Events:
     text = message.replace("\n", " ")
     sales = [int(match["amount"]) for match in _SALE.finditer(text)]
     offers, quotes = _offers(text), _quotes(text)
-    kinds = tuple(dict.fromkeys(price.kind for price in (*offers, *quotes) if price.bases))
+    told = [price.kind for price in (*offers, *quotes) if price.bases and narrows(price.kind, price.bases)]
+    kinds = tuple(dict.fromkeys(told))
     events = Events(
         kills=len(_KILL.findall(text)),
         items_sold=len(sales),

@@ -9,7 +9,6 @@ narrows what it can be: that is what players call price identification. The grou
 | scroll labeled | 20 50 60 80 100 200 300 |
 | ring | 100 150 200 300 |
 | wand | 100 150 175 200 500 |
-| amulet | 150 |
 | spellbook (not "plain") | 100 200 300 400 500 600 700 |
 | tattered cape, opera cloak, ornamental cope, piece of cloth | 50 60 |
 | plumed, etched, crested, visored helmet | 10 50 |
@@ -45,7 +44,6 @@ BASE_PRICES: dict[str, tuple[int, ...]] = {
     "scroll": (20, 50, 60, 80, 100, 200, 300),
     "ring": (100, 150, 200, 300),
     "wand": (100, 150, 175, 200, 500),
-    "amulet": (150,),
     "spellbook": (100, 200, 300, 400, 500, 600, 700),
     "cloak": (50, 60),
     "helmet": (10, 50),
@@ -64,7 +62,6 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("potion", re.compile(r"(?!clear |(?:.* )?of )(?P<kind>[a-z][a-z -]*) potions?")),
     ("ring", re.compile(r"(?!meat |(?:.* )?of )(?P<kind>[a-z][a-z ]*) rings?")),
     ("wand", re.compile(r"(?!(?:.* )?of )(?P<kind>[a-z][a-z ]*) wands?")),
-    ("amulet", re.compile(r"(?!(?:.* )?of )(?P<kind>[a-z][a-z ]*) amulets?")),
     ("spellbook", re.compile(r"(?!plain |(?:.* )?of )(?P<kind>[a-z][a-z ]*) spellbooks?")),
     ("cloak", re.compile(r"(?P<kind>tattered cape|opera cloak|ornamental cope)s?")),
     ("cloak", re.compile(r"(?P<kind>piece)s? of cloth")),
@@ -110,6 +107,11 @@ def base_prices_from_quote(kind: str, amount: int, quantity: int = 1) -> tuple[i
     if quantity < 1 or amount % quantity:
         return ()
     return tuple(base for base in _group(kind) if amount // quantity in _asked_for(base))
+
+
+def narrows(kind: str, bases: tuple[int, ...]) -> bool:
+    """Say whether base prices that explain an amount are fewer than those the appearance could have anyway."""
+    return 0 < len(bases) < len(_group(kind))
 
 
 def _group(kind: str) -> tuple[int, ...]:
