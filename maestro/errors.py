@@ -107,6 +107,25 @@ class EngineError(MaestroError):
     """The game engine failed, or is laid out differently from what was expected."""
 
 
+class ChatError(MaestroError):
+    """A language model did not answer, or answered with what cannot be used.
+
+    `reason` is the machine's word for the cause; `maestro.llm.chat.REASONS` lists them.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+        reason: str = "refused",
+    ) -> None:
+        super().__init__(what, where=where, expected=expected, hint=hint)
+        self.reason = reason
+
+
 def suggestion(name: str, known: Iterable[str]) -> str | None:
     """Ask "did you mean ...?" for the names close to `name`, letter case aside; None when none is close."""
     by_lower = {candidate.lower(): candidate for candidate in known}
