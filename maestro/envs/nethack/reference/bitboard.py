@@ -109,7 +109,7 @@ def path_back(rings: list[int], goal: int, doors: int) -> list[int]:
     step = 0
     for ring in reversed(rings[:-1]):
         previous = cell - step
-        if not (step and ring >> previous & 1 and _may_step(previous, cell, doors)):
+        if not (step and previous >= 0 and ring >> previous & 1 and _may_step(previous, cell, doors)):
             around = (ORTHOGONAL[cell] if doors >> cell & 1 else NEIGHBOURS[cell]) & ring
             straight = around & ORTHOGONAL[cell]
             slanted = around & ~doors

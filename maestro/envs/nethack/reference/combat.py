@@ -19,7 +19,7 @@ class Fighter:
         self.struck_glyph = -1
         self.gloved = True
         self.old_pile = False  # whether objects lay under it, whose age nobody knows
-        self.kills: dict[int, int] = {}  # square -> turn of a kill there
+        self.kills: dict[int, tuple[int, int]] = {}  # square -> turn and monster of a kill there
         self.chases: dict[int, int] = {}
 
     def learn(self) -> None:
@@ -30,7 +30,7 @@ class Fighter:
             self.chases.clear()
         killed = self.struck >= 0 and ("You kill" in s.message or "You destroy" in s.message)
         if killed and not self.old_pile:
-            self.kills[self.struck] = s.turn
+            self.kills[self.struck] = (s.turn, G.monster_of(self.struck_glyph))
         if s.level.peaceful and (" hits!" in s.message or " bites!" in s.message or " misses" in s.message):
             # Someone strikes: a mark may be wrong. Asking again costs a step, being wrong costs hit points.
             for cell, _, near in self._marked():

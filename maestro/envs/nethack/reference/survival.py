@@ -24,7 +24,7 @@ class Survivor:
         self.senses, self.mover, self.fighter = senses, mover, fighter
         self.last_prayer = -10_000
         self.resting = False
-        self.eat_corpse = False
+        self.meal = ""  # the monster whose fresh corpse is to be eaten
         self.no_food_until = 0
         self.failed_quaffs = 0
         self.last_cast = -100
@@ -130,7 +130,7 @@ class Survivor:
         if corpse is not None:
             return corpse
         if s.turn >= self.no_food_until and self._has_safe_food(world, index):
-            self.eat_corpse = False
+            self.meal = ""
             self.no_food_until = s.turn + 3
             return A.EAT
         if s.hunger >= WEAK and self.may_pray():
@@ -148,14 +148,14 @@ class Survivor:
     def _corpse(self) -> int | None:
         """Go to and eat a corpse of a monster killed a moment ago."""
         s, kills = self.senses, self.fighter.kills
-        for cell, turn in list(kills.items()):
-            if s.turn - turn > FRESH:
+        for cell, (turn, kind) in list(kills.items()):
+            if s.turn - turn > FRESH or kind not in G.SAFE_CORPSES:
                 del kills[cell]
             elif cell == s.cell:
                 del kills[cell]
-                self.eat_corpse = True
+                self.meal = G.MONSTER_NAMES[kind]
                 return A.EAT
-            elif G.corpse_of(s.glyph_at(cell)) in G.SAFE_CORPSES:
+            elif G.corpse_of(s.glyph_at(cell)) == kind:
                 return self.mover.go(1 << cell)
         return None
 
@@ -179,9 +179,10 @@ class Survivor:
     def answer(self, prompt: str) -> int | None:
         """Answer the questions about food, drink and prayer; None for any other."""
         if "eat it?" in prompt or "eat one?" in prompt:
-            return A.YES if self.eat_corpse or "corpse" not in prompt else A.NO
+            named = bool(self.meal) and f" {self.meal} corpse" in prompt
+            return A.YES if named or "corpse" not in prompt and "glob" not in prompt else A.NO
         if "want to eat" in prompt:
-            return A.MORE if self.eat_corpse else A.YES
+            return A.MORE if self.meal else A.YES
         if "want to drink" in prompt:
             return A.YES
         if "Drink from" in prompt:
