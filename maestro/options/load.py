@@ -83,9 +83,7 @@ def load_option(skill: SkillContent) -> Option:
         should_terminate: Termination = termination.execute(seed)["should_terminate"]
         return replace(option, can_initiate=can_initiate, should_terminate=should_terminate)
 
-    if initiation.draws_random_numbers or termination.draws_random_numbers:
-        return replace(option, fresh=fresh)
-    return option
+    return replace(option, fresh=fresh)
 
 
 def load_policy(policy: TrainingContent) -> PolicySource:

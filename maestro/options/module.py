@@ -30,11 +30,6 @@ class GeneratedModule:
     sha256: str
     provenance: Provenance
 
-    @property
-    def draws_random_numbers(self) -> bool:
-        """Whether the source names the module `random` anywhere."""
-        return _names(self.code, "random")
-
     def execute(self, seed: int) -> dict[str, Any]:
         """Run the module and return its global names.
 
@@ -149,9 +144,3 @@ def _compile(path: Path, source: bytes) -> CodeType:
     except (ValueError, RecursionError, MemoryError) as error:
         what = f"not valid Python: {error or 'nested too deeply'}"
         raise GeneratedCodeError(what, where=str(path), hint=mend) from None
-
-
-def _names(code: CodeType, name: str) -> bool:
-    if name in code.co_names:
-        return True
-    return any(isinstance(constant, CodeType) and _names(constant, name) for constant in code.co_consts)

@@ -36,8 +36,8 @@ class Option:
     max_steps: int | None = None
     """Steps after which it always ends."""
     fresh: Callable[[int], Option] | None = None
-    """Makes the same option with functions of its own for one episode, given the episode's seed. Set where the
-    functions draw random numbers, so that games played side by side do not disturb one another's draws."""
+    """Makes the same option with functions of its own for one episode, given the episode's seed, so that games played
+    side by side share neither random numbers nor module-level names. None: the functions share nothing anyway."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of the generated files by file name, for records; empty where the functions come from elsewhere."""
 

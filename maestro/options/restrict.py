@@ -12,7 +12,6 @@ import math
 import random
 import typing
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any
 
 ALLOWED_MODULES = ("collections", "math", "random", "typing")
@@ -39,22 +38,34 @@ _TYPING = _words(
 )
 
 
+class _Facade:
+    """A module that holds only the chosen names of another object, and cannot be changed."""
+
+    def __init__(self, module: Any, names: Iterable[str]) -> None:
+        self.__dict__.update({name: getattr(module, name) for name in names})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"generated code may not change what it imports: {name}")
+
+
+_SHARED = {
+    "collections": _Facade(collections, _COLLECTIONS),
+    "math": _Facade(math, [name for name in vars(math) if not name.startswith("_")]),
+    "typing": _Facade(typing, _TYPING),
+}
+
+
 def restricted_globals(seed: str, name: str) -> dict[str, Any]:
     """Make the global names a generated module starts with.
 
     Its `random` draws from a generator of its own, seeded by `seed`; `name` becomes `__name__`. The modules it can
     import are copies that hold only their public, harmless names: `typing` for one would hand out `sys`.
     """
-    modules = {
-        "collections": _facade(collections, _COLLECTIONS),
-        "math": _facade(math, [key for key in vars(math) if not key.startswith("_")]),
-        "random": _facade(random.Random(seed), _RANDOM),
-        "typing": _facade(typing, _TYPING),
-    }
+    modules = _SHARED | {"random": _Facade(random.Random(seed), _RANDOM)}
 
     def import_module(
         module: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-    ) -> SimpleNamespace:
+    ) -> _Facade:
         if level != 0 or module not in modules:
             raise ImportError(f"generated code may import {', '.join(ALLOWED_MODULES)} only, not {module!r}")
         return modules[module]
@@ -62,7 +73,3 @@ def restricted_globals(seed: str, name: str) -> dict[str, Any]:
     table = {key: getattr(builtins, key) for key in _BUILTINS}
     table["__import__"] = import_module
     return {"__builtins__": table, "__name__": name}
-
-
-def _facade(module: Any, names: Iterable[str]) -> SimpleNamespace:
-    return SimpleNamespace(**{name: getattr(module, name) for name in names})

@@ -38,11 +38,11 @@ def test_a_step_of_a_game_costs_less_than_the_budget(task: str):
     for seed in range(5):
         for index in range(NUM_GAMES):
             executive.start(index, states[0], seed)
-        begin = time.perf_counter()
+        begin = time.process_time()
         for state in states[1:]:
             for index in range(NUM_GAMES):
                 executive.advance(index, state)
-        rounds.append((time.perf_counter() - begin) / ((NUM_STEPS - 1) * NUM_GAMES) * 1e6)
+        rounds.append((time.process_time() - begin) / ((NUM_STEPS - 1) * NUM_GAMES) * 1e6)
     print(f"{task}: {min(rounds):.2f} us a game and step")
     assert all(executive.failure(index) is None for index in range(NUM_GAMES))
     assert min(rounds) < BUDGET_US

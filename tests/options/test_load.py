@@ -52,7 +52,7 @@ class Keys:
 def test_an_option_has_the_files_functions_the_specs_limits_and_the_sources_hashes(tmp_path: Path):
     content = skill(tmp_path / "digger")
     (option,) = load_options({"digger": content})
-    assert (option.name, option.max_turns, option.max_steps, option.fresh) == ("digger", 7, 9, None)
+    assert (option.name, option.max_turns, option.max_steps) == ("digger", 7, 9)
     assert [option.can_initiate(Keys(keys)) for keys in (0, 1)] == [True, False]
     assert option.should_terminate(Keys(step=3), Keys(step=0), frozenset()) is True
     assert option.sources == {
@@ -89,6 +89,16 @@ def test_random_numbers_follow_from_the_seed_and_nothing_else(tmp_path: Path):
     one, two = source(1), source(2)  # side by side, they do not disturb one another
     together = one.luck, two.luck, one.select_skill(None, None, frozenset())  # type: ignore[attr-defined]
     assert (together[0], together[2]) == draws(source, 1)
+
+
+def test_an_options_module_level_names_last_one_episode(tmp_path: Path):
+    termination = "seen = []\ndef should_terminate(state, start, startable):\n    seen.append(1)\n    return len(seen) > 2\n"
+    option = load_option(skill(tmp_path / "digger", termination=termination))
+    assert option.fresh is not None
+    first, second = option.fresh(1), option.fresh(1)
+    assert [first.should_terminate(None, None, frozenset()) for _ in range(3)] == [False, False, True]
+    assert second.should_terminate(None, None, frozenset()) is False
+    assert (second.name, second.max_turns, second.sources) == (option.name, option.max_turns, option.sources)
 
 
 def test_an_option_that_draws_is_made_anew_for_every_episode(tmp_path: Path):
@@ -196,7 +206,7 @@ def test_predicates_that_do_not_keep_to_the_interface_are_refused(
         "globals()", "getattr(1, 'real')", "setattr(int, 'x', 1)", "vars()", "dir()", "input()", "print('x')",
         "type(1)", "breakpoint()", "memoryview(b'')", "import typing; typing.sys", "import random; random.os",
         "import collections; collections.abc", "import random; random.SystemRandom()", "import random; random.seed(1)",
-        "import math; math.__loader__", "from typing import get_type_hints", "raise SystemExit", "help()",
+        "import math; math.__loader__", "import math; math.pi = 3", "import random; random.random = None", "from typing import get_type_hints", "raise SystemExit", "help()",
     ],
 )  # fmt: skip
 def test_builtins_and_imports_are_restricted(tmp_path: Path, line: str):
