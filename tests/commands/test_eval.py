@@ -1,0 +1,321 @@
+"""`maestro eval` as its users meet it: tables, JSON, stopping and continuing, and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maestro.cli import main
+from maestro.content import shipped_root
+from maestro.evaluation.episode import read_episode
+from maestro.evaluation.replay import verify
+from maestro.options.load import sign_folder
+
+ROOT = shipped_root()
+SLOW = """
+import time
+from maestro.envs.corridor import ReferencePolicy
+
+class Slow(ReferencePolicy):
+    def act(self, world, skills):
+        time.sleep(0.02)
+        return super().act(world, skills)
+
+def make_skill_policy(num_games):
+    return Slow()
+"""
+POLICY = """
+class Policy:
+    def select_skill(self, state, finished, startable):
+        {extra}
+        if "opener" in startable:
+            return "opener"
+        return "keyfinder" if state.num_keys == 0 else "eastwalker"
+"""
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MAESTRO_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("COLUMNS", "110")
+    return tmp_path / "runs"
+
+
+def evaluate(*arguments: str) -> int:
+    return main(["eval", "--target", "locked_door", "--workers", "0", *arguments])
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "episodes.jsonl").read_text().splitlines()]
+
+
+def own_content(folder: Path, extra: str) -> Path:
+    task = folder / "content" / "meta_policies" / "locked_door"
+    shutil.copytree(ROOT / "meta_policies" / "locked_door", task)
+    (task / "policy.py").write_text(POLICY.replace("{extra}", extra))
+    sign_folder(task, "test")
+    return folder / "content"
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen:
+    command = [sys.executable, "-m", "maestro", "eval", "--target", "locked_door", *arguments]
+    return subprocess.Popen(
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+
+
+def wait_for(condition: Any, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def test_the_table_has_success_skills_and_files(capsys: pytest.CaptureFixture[str]):
+    assert evaluate("--episodes", "10") == 0
+    out, err = capsys.readouterr()
+    assert "100.0 % (72.2 to 100.0)" in out
+    assert "keyfinder" in out
+    assert "success 10" in out
+    assert "report.html" in out
+    assert "maestro watch" in out
+    assert "locked_door: 0/10 episodes" in err
+
+
+def test_json_is_one_object_with_the_promised_keys(runs: Path, capsys: pytest.CaptureFixture[str]):
+    assert evaluate("--episodes", "5", "--seed", "3", "--policy", "random", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["target"], found["policy"], found["episodes"], found["seed"]) == (
+        "locked_door",
+        "random",
+        5,
+        3,
+    )
+    assert len(found["seeds"]) == 5
+    assert set(found["success"]) == {"true", "compatible"}
+    for row in found["success"].values():
+        assert set(row) == {"mean", "interval"}
+        assert row["interval"][0] <= row["mean"] <= row["interval"][1]
+    assert found["published"] is None
+    assert found["complete"] is True
+    folder = Path(found["run"])
+    assert folder.parent == runs
+    assert json.loads((folder / "summary.json").read_text()) == found
+    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_same_command_again_plays_nothing_twice(runs: Path, capsys: pytest.CaptureFixture[str]):
+    assert evaluate("--episodes", "4", "--json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert evaluate("--episodes", "4", "--json") == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["speed"]["steps"] == 0
+    assert second["success"] == first["success"]
+    assert evaluate("--episodes", "6", "--json") == 0
+    third = json.loads(capsys.readouterr().out)
+    assert third["episodes"] == 6
+    assert third["seeds"][:4] == first["seeds"]
+    assert sorted(record["episode"] for record in records(Path(third["run"]))) == list(range(6))
+    assert len(list(runs.iterdir())) == 1
+
+
+def test_recorded_episodes_replay(tmp_path: Path):
+    assert evaluate("--episodes", "3", "--policy", "random", "--run", str(tmp_path / "here")) == 0
+    for number in range(3):
+        assert verify(read_episode(tmp_path / "here" / "episodes" / f"{number}.npz")) == []
+
+
+def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    content = tmp_path / "content"
+    other = content / "meta_policies" / "second_door"
+    shutil.copytree(ROOT / "meta_policies" / "locked_door", other)
+    toml = (other / "task.toml").read_text().replace('"locked_door"', '"second_door"')
+    (other / "task.toml").write_text(toml)
+    arguments = [
+        "--workers",
+        "0",
+        "--episodes",
+        "3",
+        "--content",
+        str(content),
+        "--run",
+        str(tmp_path / "both"),
+    ]
+    assert main(["eval", "--target", "locked_door,second_door", "--json", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["target"] == "locked_door,second_door"
+    assert found["episodes"] == 6
+    assert set(found["tasks"]) == set(found["success"]) == {"locked_door", "second_door"}
+    assert (tmp_path / "both" / "second_door" / "episodes.jsonl").exists()
+    assert 'id="second_door"' in Path(found["report"]).read_text()
+    assert main(["eval", "--target", "locked_door,second_door", *arguments]) == 0
+    table = capsys.readouterr().out
+    assert "second_door" in table
+    assert "compatible (95 %)" in table
+
+
+def test_an_error_in_generated_code_ends_one_episode_and_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    content = own_content(tmp_path, "state.position // (state.num_keys - 1 + (state.position % 4 > 0))")
+    assert evaluate("--episodes", "12", "--content", str(content)) == 0
+    out = capsys.readouterr().out
+    assert "ZeroDivisionError" in out
+    assert "policy.py:4" in out
+    assert "error" in out
+    assert "success" in out
+
+
+def test_code_that_cannot_be_loaded_is_refused_before_anything_is_played(
+    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+):
+    content = own_content(tmp_path, "pass")
+    (content / "meta_policies" / "locked_door" / "policy.py").write_text("def policy(: pass")
+    sign_folder(content / "meta_policies" / "locked_door", "test")
+    assert evaluate("--content", str(content)) == 1
+    assert "policy.py:1" in capsys.readouterr().err
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--target", "locked_dor"], "did you mean 'locked_door'"),
+        (["--policy", "refrence"], "did you mean 'reference'"),
+        (["--policy", "nowhere/policy.py"], "there is no policy 'nowhere/policy.py'"),
+        (["--episodes", "0"], "--episodes: the value is 0. Expected: at least 1"),
+        (["--seed", "-1"], "--seed: the value is -1"),
+        (["--workers", "-2"], "--workers: the value is -2"),
+        (["--content", "/nowhere"], "/nowhere: the content folder does not exist"),
+        (["--run", "/proc/run"], "cannot be"),
+    ],
+)
+def test_bad_input_is_answered(
+    arguments: list[str], text: str, runs: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert evaluate(*arguments) == 1
+    out, err = capsys.readouterr()
+    assert text in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert not runs.exists()
+
+
+def test_a_task_with_a_wrong_key_or_type_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    content = own_content(tmp_path, "pass")
+    path = content / "meta_policies" / "locked_door" / "task.toml"
+    good = path.read_text()
+    for old, new, text in (
+        ("max_steps = 100", 'max_steps = "100"', "task.toml: max_steps"),
+        ("max_steps = 100", "max_step = 100", "unknown key 'max_step'"),
+        ('"door_opened"', '"door_open"', "unknown success test 'door_open'"),
+        ('fallback = "eastwalker"', 'fallback = "eastwalkr"', "did you mean 'eastwalker'"),
+    ):
+        assert old in good
+        path.write_text(good.replace(old, new))
+        assert evaluate("--content", str(content)) == 1
+        assert text in capsys.readouterr().err
+
+
+def test_a_run_of_another_configuration_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    here = ["--run", str(tmp_path / "here"), "--episodes", "2"]
+    assert evaluate(*here) == 0
+    assert evaluate(*here, "--seed", "1") == 1
+    assert "the run was started with seed = 0, and now seed = 1" in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_the_records_and_the_same_command_continues(tmp_path: Path):
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW)
+    here = tmp_path / "here"
+    arguments = ["--episodes", "30", "--workers", "2", "--policy", str(slow), "--run", str(here)]
+    process = start(*arguments, start_new_session=True)
+    file = here / "episodes.jsonl"
+    wait_for(lambda: file.exists() and file.read_text().count("\n") >= 2)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = len(records(here))
+    assert 2 <= kept < 30
+    assert f"stopped at {kept} of 30 episodes" in err
+    assert "give the same command again to continue" in err
+    assert "Traceback" not in err
+    assert "Not all episodes have ended" in out
+    assert main(["eval", "--target", "locked_door", *arguments]) == 0
+    assert sorted(record["episode"] for record in records(here)) == list(range(30))
+
+
+def test_killed_at_any_point_it_continues_and_counts_nothing_twice(tmp_path: Path):
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW)
+    here = tmp_path / "here"
+    arguments = ["--episodes", "16", "--workers", "2", "--policy", str(slow), "--run", str(here)]
+    file = here / "episodes.jsonl"
+    for wanted in (1, 5):
+        process = start(*arguments)
+        wait_for(lambda wanted=wanted: file.exists() and file.read_text().count("\n") >= wanted)
+        children = _children(process.pid)
+        process.kill()
+        process.communicate()
+        wait_for(lambda children=children: not any(map(_is_alive, children)))  # orphans end by themselves
+    assert main(["eval", "--target", "locked_door", *arguments]) == 0
+    assert main(["eval", "--target", "locked_door", "--run", str(tmp_path / "whole"), *arguments[:-2]]) == 0
+    for key in ("episode", "steps", "checksum", "success"):
+        of_killed, of_whole = (
+            [record[key] for record in sorted(records(folder), key=lambda record: record["episode"])]
+            for folder in (here, tmp_path / "whole")
+        )
+        assert of_killed == of_whole
+
+
+def test_a_full_disk_is_said_and_costs_nothing_that_was_recorded(tmp_path: Path):
+    here = tmp_path / "here"
+    arguments = ["--episodes", "60", "--workers", "0", "--run", str(here)]
+    limit = 20_000  # bytes a file may have: episodes.jsonl reaches it first
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    process = start(*arguments, preexec_fn=fill)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the disk, or your share of it, is full" in err
+    assert "Traceback" not in err
+    kept = [record["episode"] for record in records(here)]
+    assert 0 < len(kept) < 60
+    assert main(["eval", "--target", "locked_door", *arguments]) == 0
+    assert sorted(record["episode"] for record in records(here)) == list(range(60))
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_the_tables_fit_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert evaluate("--episodes", "4") == 0
+    lines = [
+        line for line in capsys.readouterr().out.splitlines() if not line.startswith(("report", "watch"))
+    ]
+    assert max(map(len, lines)) <= columns
+
+
+def _children(process_id: int) -> list[int]:
+    path = Path(f"/proc/{process_id}/task/{process_id}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
+def _is_alive(process_id: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return False
