@@ -7,6 +7,7 @@ few keys away. The games played in evaluations are never in that mode.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import Any
@@ -75,8 +76,7 @@ def teleport(world: NetHackWorld, index: int, column: int, row: int) -> None:
 
 
 def enter_shop(world: NetHackWorld, index: int, kind: int = 0) -> Shop:
-    """Put the hero into a shop of this level, far from its door; `kind` 0 is a general store. Return the
-    shop.
+    """Put the hero into a shop of this level, near its middle, and return it; `kind` 0 is a general store.
 
     Raises WorldError where the level has no such shop.
     """
@@ -118,5 +118,15 @@ def _moves(distance: int, keys: bytes) -> bytes:
 
 
 def _to_middle(world: NetHackWorld, index: int, shop: Shop) -> None:
-    column, row = (shop.left + shop.right) // 2, (shop.top + shop.bottom) // 2
-    teleport(world, index, column, row)
+    """Try the shop's squares from its middle outwards: somebody may stand on some of them."""
+    middle = ((shop.left + shop.right) / 2, (shop.top + shop.bottom) / 2)
+    columns, rows = range(shop.left, shop.right + 1), range(shop.top, shop.bottom + 1)
+    squares = sorted(
+        ((column, row) for column in columns for row in rows),
+        key=lambda square: abs(square[0] - middle[0]) + abs(square[1] - middle[1]),
+    )
+    for column, row in squares[:-1]:
+        with contextlib.suppress(WorldError):
+            teleport(world, index, column, row)
+            return
+    teleport(world, index, *squares[-1])

@@ -163,7 +163,7 @@ def test_kills_are_those_the_game_lists(wizard):
         wizard.send_keys(0, "F" + next(key for key, name in names.items() if name == "lichen"))
     shown = ask(wizard, b"#vanquished\r\r")
     listed = [line for line in shown if "lichen" in line]
-    assert truth.kills == 3 and any(line.strip().startswith("3 lichens") for line in listed), shown
+    assert truth.kills == 3 and any("3 lichens" in line for line in listed), shown
 
 
 _DIRECTIONS = {
