@@ -128,7 +128,8 @@ def load_module(path: Path, state_version: int | None) -> GeneratedModule:
 def _compile(path: Path, source: bytes) -> CodeType:
     """Compile with annotations left as text, so that `state: State` needs no import.
 
-    Static validation of the syntax tree belongs right here, before the compiler sees the source.
+    Static validation of the syntax tree belongs right before this. `load` is to hand the validator in, because it alone
+    may import `codegen`.
     """
     mend = "mend it, or generate the file again"
     try:
