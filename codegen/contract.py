@@ -66,6 +66,8 @@ class StateField:
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name.startswith("_"):
             raise ContractError(f"{self.name!r} is no name for a field of the state")
+        if not isinstance(self.type, str):
+            raise ContractError(f"the type of {self.name!r} is {self.type!r}; expected it as text")
 
 
 @dataclass(frozen=True)
