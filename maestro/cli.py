@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import json
 import os
 import shutil
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; `arguments` are those after the program's name."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a latin-1 terminal shows "?" for what it lacks
     try:
         code = _dispatch(arguments)
