@@ -15,7 +15,7 @@ from typing import Any
 
 from maestro.errors import UnknownNameError
 
-_NOT_WORLDS = {"world", "gym"}
+_NOT_WORLDS = {"world", "gym", "scenario"}
 _GYM_NAMES = {"nethack": "NetHack"}  # how a world is spelt where capitalising its first letter is not enough
 
 
