@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from maestro.envs.nethack.engine import Item, Truth
+from maestro.envs.nethack.engine import Truth
+from maestro.envs.nethack.layout import Item
 from maestro.envs.nethack.messages import parse
 from maestro.envs.nethack.prices import base_prices_from_offer, narrows
 from maestro.envs.nethack.state import State

@@ -12,42 +12,21 @@ a microsecond. Lists (inventory, floor) are walked when asked for: about 3 micro
 from __future__ import annotations
 
 import ctypes
-import struct
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maestro.envs.nethack import layout
-from maestro.envs.nethack.layout import Item, pair, pointer, read_items
-from maestro.envs.nethack.prices import hidden_kind
+from maestro.envs.nethack.belongings import Belongings
+from maestro.envs.nethack.layout import pair, pointer
 from maestro.errors import EngineError
 
 _DUNGEON_NAMES = ("The Dungeons of Doom", "Gehennom", "The Gnomish Mines")
-_DUNCE_CAP = 76
-_ARMOR, _COIN = 3, 12
-# The name of an item that is known by its appearance only, as objnam.c xname() makes it, by object class.
-_APPEARANCE_FORMS = {
-    3: "{}", 4: "{} ring", 6: "{}", 8: "{} potion", 9: "scroll labeled {}",
-    10: "{} spellbook", 11: "{} wand", 13: "{} stone",
-}  # fmt: skip
-
-
 class Place(NamedTuple):
     """A level, by its dungeon's number (0 the Dungeons of Doom) and its number within it, from 1."""
 
     dungeon: int
     level: int
-
-
-class Shopkeeper(NamedTuple):
-    """The keeper of the shop the hero is in."""
-
-    id: int
-    gold: int
-    credit: int
-    """Gold the hero may still spend there."""
-    is_angry: bool
 
 
 class _Released(dict[str, int]):
@@ -69,17 +48,7 @@ class _Released(dict[str, int]):
         )
 
 
-class Shop(NamedTuple):
-    """A shop, by what it sells (0 a general store, 1 armor, 2 scrolls, 3 potions, ...) and its squares."""
-
-    kind: int
-    left: int
-    right: int
-    top: int
-    bottom: int
-
-
-class Truth:
+class Truth(Belongings):
     """What the engine knows of one game between one reset and the next; read anew whenever asked for.
 
     `release()` must be called before that game is reset or closed, because the addresses go with it. After
@@ -145,11 +114,6 @@ class Truth:
         return Place(self._read_dungeon.value, self._read_level.value)
 
     @property
-    def position(self) -> tuple[int, int]:
-        """Column 1 to 79 and row 0 to 20, as the engine counts (blstats count columns from 0)."""
-        return self._read_x.value, self._read_y.value
-
-    @property
     def experience_level(self) -> int:
         """From 1."""
         return self._read_experience.value
@@ -175,26 +139,11 @@ class Truth:
         return self._read_meals.value
 
     @property
-    def is_over(self) -> bool:
-        """Whether the game has ended; the hero's belongings cannot be read any more."""
-        return self._read_is_over.value != 0
-
-    @property
-    def gold(self) -> int:
-        """Gold pieces in the open inventory."""
-        return sum(item.quantity for item in self.inventory() if item.object_class == _COIN)
-
-    @property
     def is_on_altar(self) -> bool:
         """Whether the hero's square is an altar."""
         square = (self._read_x.value * layout.ROWS + self._read_y.value) * layout.SQUARE_SIZE
         address = self._symbols["level"] + square + layout.SQUARE_TERRAIN
         return ctypes.c_byte.from_address(address).value == layout.TERRAIN_ALTAR
-
-    @property
-    def is_in_shop(self) -> bool:
-        """Whether the hero is inside a shop (its doorway and the free spot behind it included)."""
-        return self._read_shop.value != 0
 
     @property
     def stairs_up(self) -> tuple[int, int]:
@@ -294,104 +243,3 @@ class Truth:
     def _dungeon_fact(self, dungeon: int, offset: int) -> int:
         address = self._symbols["dungeons"] + dungeon * layout.DUNGEON_SIZE + offset
         return ctypes.c_int.from_address(address).value
-
-    # --- objects and shops ----------------------------------------------------------------------------------
-
-    def inventory(self) -> list[Item]:
-        """Return what the hero carries (bags not opened); nothing once the game is over."""
-        return [] if self.is_over else read_items(pointer(self._symbols["invent"]), 0)
-
-    def floor(self) -> list[Item]:
-        """Return what lies on the hero's square, the last dropped first (a boulder before all)."""
-        if self.is_over:
-            return []
-        x, y = self.position
-        square = layout.FLOOR + (x * layout.ROWS + y) * 8
-        return read_items(pointer(self._symbols["level"] + square), layout.OBJECT_NEXT_HERE)
-
-    def shopkeeper(self) -> Shopkeeper | None:
-        """Return the keeper of the shop the hero is in; None outside shops and in one without a keeper."""
-        room = self._read_shop.value
-        if self.is_over or room < layout.FIRST_ROOM:
-            return None
-        address = self._symbols["rooms"] + (room - layout.FIRST_ROOM) * layout.ROOM_SIZE
-        monster = pointer(address + layout.ROOM_RESIDENT)
-        if not monster:
-            return None
-        keeping = pointer(pointer(monster + layout.MONSTER_EXTRA) + layout.EXTRA_SHOPKEEPER)
-        purse = read_items(pointer(monster + layout.MONSTER_INVENTORY), 0)
-        return Shopkeeper(
-            ctypes.c_uint32.from_address(monster + layout.MONSTER_ID).value,
-            sum(item.quantity for item in purse if item.object_class == _COIN),
-            ctypes.c_long.from_address(keeping + layout.SHOPKEEPER_CREDIT).value,
-            ctypes.c_byte.from_address(keeping + layout.SHOPKEEPER_ANGRY).value != 0,
-        )
-
-    def shops(self) -> list[Shop]:
-        """Return the shops of the level the hero is on, visited or not."""
-        return [*self._shops_from(0), *self._shops_from(layout.FIRST_SUBROOM)]
-
-    def _shops_from(self, number: int) -> Iterator[Shop]:
-        """Go through a list of rooms, which a room with a negative right side ends."""
-        while True:
-            address = self._symbols["rooms"] + number * layout.ROOM_SIZE
-            left, right, top, bottom, kind = struct.unpack("<5b", ctypes.string_at(address, 5))
-            if right < 0:
-                return
-            if kind >= layout.ROOM_SHOP:
-                yield Shop(kind - layout.ROOM_SHOP, left, right, top, bottom)
-            number += 1
-
-    def altars(self) -> list[tuple[int, int]]:
-        """Return the positions of the altars on the level the hero is on, seen or not."""
-        squares = ctypes.string_at(self._symbols["level"], layout.FLOOR)
-        terrain = squares[layout.SQUARE_TERRAIN :: layout.SQUARE_SIZE]
-        return [
-            divmod(cell, layout.ROWS) for cell, kind in enumerate(terrain) if kind == layout.TERRAIN_ALTAR
-        ]
-
-    def base_price(self, kind: int) -> int:
-        """Return what one object of this kind costs before all haggling."""
-        return ctypes.c_short.from_address(self._kind(kind) + layout.KIND_PRICE).value
-
-    def is_identified(self, kind: int) -> bool:
-        """Whether the hero knows what objects of this kind are."""
-        return bool(ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & 1)
-
-    def hidden_kind(self, kind: int) -> str:
-        """Return the appearance behind which objects of this kind hide (see `prices.hidden_kind`), or ""."""
-        address = self._kind(kind)
-        form = _APPEARANCE_FORMS.get(ctypes.c_byte.from_address(address + layout.KIND_CLASS).value)
-        index = ctypes.c_short.from_address(address + layout.KIND_APPEARANCE).value
-        shown = pointer(self._symbols["obj_descr"] + index * layout.APPEARANCE_SIZE + layout.APPEARANCE_TEXT)
-        if form is None or not shown or self.is_identified(kind):
-            return ""
-        return hidden_kind(form.format(layout.text(shown, 32)))
-
-    def offer_for(self, item: Item, keeper: Shopkeeper) -> int:
-        """Return what `keeper` would offer for `item` if money were no object; 0 for nothing.
-
-        Left out: gems, artifacts, partly eaten food, candles, cancelled wands, plain water and what tourists
-        are offered: they follow rules of their own.
-
-        Source: nle 1.0.0 `src/shk.c` set_cost(), getprice().
-        """
-        price = self.base_price(item.kind)
-        if item.object_class == _ARMOR and item.enchantment > 0:
-            price += 10 * item.enchantment
-        total, divisor = price * item.quantity, 2
-        if total < 1:
-            return 0
-        helmet, shirt, suit, cloak = (
-            pointer(self._symbols[name]) for name in ("uarmh", "uarmu", "uarm", "uarmc")
-        )
-        if (helmet and read_items(helmet, 0)[0].kind == _DUNCE_CAP) or (shirt and not suit and not cloak):
-            divisor = 3
-        if not self.is_identified(item.kind) and total > 1 and keeper.id % 4 == 0:
-            total, divisor = total * 3, divisor * 4
-        return max(1, (total * 10 // divisor + 5) // 10)
-
-    def _kind(self, kind: int) -> int:
-        if not 0 <= kind < layout.NUM_KINDS:
-            raise ValueError(f"there is no object kind {kind}")
-        return self._symbols["objects"] + kind * layout.KIND_SIZE

@@ -13,7 +13,8 @@ import re
 from typing import Any
 
 from maestro.envs.nethack.batch import NetHackOptions, NetHackWorld
-from maestro.envs.nethack.engine import Shop, Truth
+from maestro.envs.nethack.belongings import Shop
+from maestro.envs.nethack.engine import Truth
 from maestro.errors import WorldError
 
 _LEVEL_TELEPORT, _TELEPORT, _WISH = b"\x16", b"\x14", b"\x17"
