@@ -33,7 +33,7 @@ from maestro.evaluation.summary import summarise
 from maestro.runs import runs_root, versions, write_atomically
 
 INTERRUPTED = 130
-GAMES_PER_WORKER = 8
+GAMES_PER_WORKER = 4
 ALL_OF_WORLD = "nethack"
 
 

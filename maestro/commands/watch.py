@@ -1,8 +1,9 @@
-"""Watch an episode of an evaluation in the terminal, or write it as an asciicast.
+"""Watch an episode of an evaluation in the terminal, or write it as an asciicast or a picture.
 
     maestro watch runs/eval-minetown-reference-1a2b3c4d 7
     maestro watch runs/eval-minetown-reference-1a2b3c4d/episodes/7.npz --speed 50
     maestro watch runs/eval-minetown-reference-1a2b3c4d --cast minetown.cast
+    maestro watch runs/eval-minetown-reference-1a2b3c4d 7 --picture moment.svg --at 1200
     maestro watch runs/eval-minetown-reference-1a2b3c4d 7 --check
 
 The episode is played again from its seeds and actions. Keys: space pauses and goes on, . and , step forth and back,
@@ -23,6 +24,7 @@ from maestro.commands._keyboard import Keyboard
 from maestro.errors import RecordError, RunError, SpecError
 from maestro.evaluation.asciicast import cast_lines
 from maestro.evaluation.episode import EpisodeFile, read_episode
+from maestro.evaluation.picture import episode_picture
 from maestro.evaluation.replay import Replay, verify
 from maestro.evaluation.store import episode_path, read_run_records
 from maestro.evaluation.viewer import Viewer
@@ -43,6 +45,10 @@ class Config:
     """Steps per second, to begin with."""
     cast: Path | None = None
     """Write an asciicast to this file instead of showing the episode."""
+    picture: Path | None = None
+    """Write one moment, with the episode's skills below it, as an SVG picture."""
+    at: int | None = None
+    """Step of the picture; by default the last but one, when most has been seen."""
     check: bool = False
     """Only play it again and say whether it is the recorded game, bit for bit."""
 
@@ -57,6 +63,8 @@ def run(config: Config) -> int:
         return _report(verify(file), path)
     if config.cast is not None:
         return _export(config.cast, file, config.speed)
+    if config.picture is not None:
+        return _draw(config.picture, file, config.at)
     if sys.stdout.isatty() and sys.stdin.isatty():
         return _show(file, path, config.speed)
     return _trace(file, path)
@@ -104,6 +112,20 @@ def _export(target: Path, file: EpisodeFile, speed: float) -> int:
         raise RecordError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
     print(f"{target}: {file.record.steps} steps, {len(file.switches)} markers")
     return _warn(replay)
+
+
+def _draw(target: Path, file: EpisodeFile, at: int | None) -> int:
+    if at is None:
+        at = max(0, file.record.steps - 1)
+    if not 0 <= at <= file.record.steps:
+        raise SpecError(f"the value is {at}", where="--at", expected=f"a step from 0 to {file.record.steps}")
+    frame = next(frame for frame in Replay(file, render=True) if frame.step == at)
+    try:
+        target.write_text(episode_picture(frame, file), encoding="utf-8")
+    except OSError as error:
+        raise RecordError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
+    print(f"{target}: step {at} of {_title(file)}")
+    return 0
 
 
 def _trace(file: EpisodeFile, path: Path) -> int:

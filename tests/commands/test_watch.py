@@ -160,9 +160,17 @@ def test_a_cast_is_written(run_folder: Path, tmp_path: Path, capsys: pytest.Capt
     assert "100 steps" in capsys.readouterr().out
 
 
+def test_a_picture_is_written(run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["watch", str(run_folder), "1", "--picture", str(tmp_path / "a.svg"), "--at", "40"]) == 0
+    assert "step 40 of" in capsys.readouterr().out
+    assert "step 40 of 100" in (tmp_path / "a.svg").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["{run}", "1", "--picture", "/nowhere/a.svg"], "/nowhere/a.svg: cannot be written"),
+        (["{run}", "1", "--picture", "/tmp/a.svg", "--at", "101"], "--at: the value is 101"),
         (["{run}", "99"], "there is no such episode file"),
         (["{run}/episodes"], "there are no episodes in this folder"),
         (["/nowhere/1.npz"], "there is no such episode file"),
