@@ -26,35 +26,36 @@ def validate_test(test_source: str, module_source: str, contract: Contract) -> l
     """List the violations of the module's own unit test.
 
     A test keeps to the same rules, may in addition use the names of the module (which must be valid), `State(...)`,
-    `print` and `assert`, and must not return anything in particular.
+    `print` and `assert`, and must not return anything in particular. An empty test has no violations.
     """
     if not test_source.strip():
         return []
-    parsed = _parse(module_source, contract)
-    if isinstance(parsed, Violation):
-        return [parsed]
-    return _validate(test_source, contract, "test", collect(parsed))
+    module = parse(module_source, contract)
+    if not isinstance(module, cst.Module):
+        return module
+    return _validate(test_source, contract, "test", collect(module))
 
 
-def _validate(source: str, contract: Contract, kind: str, tested: Facts | None) -> list[Violation]:
+def parse(source: str, contract: Contract) -> cst.Module | list[Violation]:
+    """Parse a source whose size, characters and depth are fit for it; else list what is wrong.
+
+    Where libcst and Python disagree about what is valid, the source is refused.
+    """
     violations = [violation for rule in text_rules() for violation in rule().check(source, contract)]
     if violations:
         return sorted(set(violations))
-    module = _parse(source, contract)
-    if isinstance(module, Violation):
-        return [module]
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as error:
+        what, hint = f"cannot be analysed: {error.message}", "Write it more plainly."
+        return [Violation(error.raw_line, error.raw_column + 1, "python-syntax", what, hint, contract.file)]
+
+
+def _validate(source: str, contract: Contract, kind: str, tested: Facts | None) -> list[Violation]:
+    module = parse(source, contract)
+    if not isinstance(module, cst.Module):
+        return module
     facts = collect(module)
     context = Context(contract, kind, facts, follow(facts, contract), tested)
     run_rules([rule(context) for rule in tree_rules() if kind in rule.kinds], facts)
     return sorted(set(context.violations))
-
-
-def _parse(source: str, contract: Contract) -> cst.Module | Violation:
-    """Parse what Python has accepted already; where libcst and Python disagree, the source is refused."""
-    try:
-        return cst.parse_module(source)
-    except cst.ParserSyntaxError as error:
-        return Violation(
-            error.raw_line, error.raw_column + 1, "python-syntax", f"cannot be analysed: {error.message}",
-            "Write it more plainly.", contract.file,
-        )  # fmt: skip

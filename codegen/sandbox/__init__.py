@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from codegen.sandbox.layers import Layer, active_layers, bubblewrap, layers
 from codegen.sandbox.outcome import (
-    Answer, Call, Limits, New, Raised, Reason, Request, Returned, RunTest, SandboxFailure, SandboxResult, StateValue,
+    Answer,
+    Call,
+    Limits,
+    New,
+    Raised,
+    Reason,
+    Request,
+    Returned,
+    RunTest,
+    SandboxFailure,
+    SandboxResult,
+    StateValue,
     TestReport,
 )  # fmt: skip
 from codegen.sandbox.process import Session, open_session

@@ -19,7 +19,17 @@ from typing import Any
 from codegen.contract import Contract
 from codegen.errors import SandboxError
 from codegen.sandbox.outcome import (
-    Answer, Limits, New, Raised, Reason, Request, Returned, RunTest, SandboxFailure, StateValue, TestReport,
+    Answer,
+    Limits,
+    New,
+    Raised,
+    Reason,
+    Request,
+    Returned,
+    RunTest,
+    SandboxFailure,
+    StateValue,
+    TestReport,
 )  # fmt: skip
 
 INSIDE_LAYERS = ("limits", "privileges", "landlock", "network", "seccomp")

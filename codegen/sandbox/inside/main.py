@@ -16,7 +16,7 @@ from codegen.sandbox.inside import lockdown, names
 
 _ANNOTATIONS_AS_TEXT = 0x1000000
 """`__future__.annotations.compiler_flag`, without the import."""
-_FILES = {"<module>": [], "<test>": []}
+_FILES: dict[str, list[str]] = {"<module>": [], "<test>": []}
 _MAX_TEXT = 2000
 
 
@@ -124,7 +124,7 @@ class _Module:
         """Call, and answer with the value, or with the error and the line of foreign code it came from."""
         start = time.perf_counter()
         try:
-            answer = _plain(call())
+            answer: dict[str, Any] = _plain(call())
         except BaseException as error:  # noqa: BLE001 - foreign code may raise anything, SystemExit included
             answer = {"error": _describe(error)}
         answer["seconds"] = time.perf_counter() - start
@@ -158,7 +158,7 @@ def _plain(value: Any, depth: int = 4) -> dict[str, Any]:
     """Wrap what JSON can carry as a value; name the type of everything else without touching it."""
     kind = type(value)
     if value is None or kind is bool or kind is str:
-        return {"value": value[:_MAX_TEXT] if kind is str else value}
+        return {"value": value[:_MAX_TEXT] if isinstance(value, str) else value}
     if kind is int and -(2**63) <= value < 2**63:
         return {"value": value}
     if kind is float and value - value == 0:
