@@ -12,29 +12,32 @@ class Worshipper:
     def __init__(self, senses: Senses, mover: Mover, explorer: Explorer) -> None:
         self.senses, self.mover, self.explorer = senses, mover, explorer
         self.drops = 0
-        self.picking_up = False
 
     def act(self) -> int:
         """Return the next action at the altar; of leaving once everything was laid down."""
         s = self.senses
         level = s.level
-        num_items = s.state.num_items
         if s.new_level:
-            self.drops, self.picking_up = 0, False
+            self.drops = 0
         altars = level.altars & ~level.forbidden
-        on_altar = bool(altars >> s.cell & 1)
-        if self.picking_up and on_altar:
-            self.picking_up = False
-            level.altar_done = num_items
-        if not altars or num_items <= level.altar_done or self.drops > 80:
+        if not altars or s.state.num_items <= level.altar_done and level.altar_pile < 0 or self.drops > 80:
             return self._away()
-        if on_altar:
-            if num_items:
-                self.drops += 1
-                return A.DROP
-            return self._away()
+        if altars >> s.cell & 1:
+            if not s.state.num_items:
+                return self._away()
+            level.altar_done = level.altar_done + 1 if level.altar_pile == s.cell else 1
+            level.altar_pile = s.cell
+            self.drops += 1
+            return A.DROP
         action = self.mover.go(altars) or self.mover.go(altars, traps=True)
         return self._away() if action is None else action
+
+    def take_up(self) -> None:
+        """Once off the altar, make what lies there a thing to collect again."""
+        level, cell = self.senses.level, self.senses.cell
+        if level.altar_pile not in (-1, cell):
+            level.taken &= ~(1 << level.altar_pile)
+            level.altar_pile = -1
 
     def _away(self) -> int:
         action = self.explorer.step(collect=False)

@@ -4,7 +4,7 @@ from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference import glyphs as G
 from maestro.envs.nethack.reference.bitboard import NEIGHBOURS, cells, waves
 from maestro.envs.nethack.reference.movement import Mover
-from maestro.envs.nethack.reference.senses import Senses
+from maestro.envs.nethack.reference.senses import HALLUCINATING, Senses
 
 RETREAT = 5  # steps to a narrow place that are worth going
 APPROACH = 6  # squares from which a skill that fights goes to meet an enemy
@@ -17,7 +17,6 @@ class Fighter:
         self.senses, self.mover = senses, mover
         self.struck = -1  # square of the last blow
         self.struck_glyph = -1
-        self.gloved = True
         self.old_pile = False  # whether objects lay under it, whose age nobody knows
         self.kills: dict[int, tuple[int, int]] = {}  # square -> turn and monster of a kill there
         self.chases: dict[int, int] = {}
@@ -53,12 +52,16 @@ class Fighter:
         s = self.senses
         if s.swallowed:
             return A.NORTH
+        if s.condition & HALLUCINATING and s.level.has_company:
+            return None  # whoever stands there may be the priest
         best, best_rank = -1, 99
         for cell, kind, near in s.hostiles():
             if near > 1:
                 break
-            if kind in G.UNTOUCHED_BY_HAND or kind in G.PETRIFYING and not self.gloved:
+            if kind in G.UNTOUCHED_BY_HAND or kind in G.PETRIFYING and not s.is_gloved():
                 continue
+            if kind < 0 and s.level.has_company and " It " not in f" {s.message}":
+                continue  # unseen, and not known to be an enemy
             rank = 2 if kind < 0 else 1 if kind in G.SLUGGISH else 0
             if rank < best_rank:
                 best, best_rank = cell, rank
@@ -67,6 +70,12 @@ class Fighter:
         self.struck, self.struck_glyph = best, s.glyph_at(best)
         self.old_pile = bool(s.level.piles >> best & 1)
         return self.mover.attack(best)
+
+    def flee(self) -> int | None:
+        """Return a step away from what must not be touched without gloves, or None."""
+        s = self.senses
+        threats = sum(1 << cell for cell, kind, near in s.hostiles() if near <= 2 and kind in G.PETRIFYING)
+        return self.mover.step_away(threats) if threats and not s.is_gloved() else None
 
     def retreat(self) -> int | None:
         """Return a step towards a narrow place when several enemies close in, or None."""

@@ -58,6 +58,7 @@ class Brain:
         survivor = self.survivor
         for reason, choice in (
             ("emergency", lambda: survivor.emergency(world, index)),
+            ("flee", self.fighter.flee),
             ("spell", survivor.cast),
             ("retreat", self.fighter.retreat),
             ("strike", self.fighter.strike),
@@ -85,6 +86,7 @@ class Brain:
         return A.MORE if answer is None else answer
 
     def _discoverer(self) -> int:
+        self.worshipper.take_up()
         leaving = self.merchant.leave_shop()
         if leaving is not None:
             return leaving

@@ -56,8 +56,8 @@ class LevelMemory:
     search_spot: int = -1
     search_left: int = 0
     rounds: int = 0  # how many search spots were worked through
-    sold_out: int = 0  # visits to the shop here that are over
-    altar_done: int = -1  # items carried when the altar here was last finished
+    altar_done: int = 0  # items whose status the altar here has shown
+    altar_pile: int = -1  # altar with things laid down and not yet taken up again
 
     def look(self, masks: list[int], here: int, sees: bool) -> None:
         """Take in the map. `masks` follow `glyphs.PLANES`; `here` is the hero's cell."""
@@ -98,6 +98,11 @@ class LevelMemory:
         """Leave a square alone for a while, longer each time."""
         count = self.setbacks[cell] = self.setbacks.get(cell, 0) + 1
         self.blocked[cell] = turn + AVOID_TURNS * 4**count
+
+    @property
+    def has_company(self) -> bool:
+        """Tell whether somebody lives here whose anger would be the end: keepers, priests, the watch, peacefuls."""
+        return bool(self.keepers or self.priests or self.watched or self.peaceful)
 
     @property
     def unknown(self) -> int:

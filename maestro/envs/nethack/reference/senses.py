@@ -40,6 +40,7 @@ class Senses:
     def update(self, world: Any, index: int) -> None:
         """Read game `index` of the world."""
         observation = world.observation
+        self._inventory = observation["inv_strs"][index]
         self.row = row = observation["blstats"][index].tolist()
         self.state = state = world.states[index]
         self.message: str = state.message
@@ -65,6 +66,10 @@ class Senses:
             self._see_monsters()
         if self.new_level:
             self.last_cell = -1
+
+    def is_gloved(self) -> bool:
+        """Tell whether the hero wears gloves, without which a cockatrice is not to be touched."""
+        return b"gloves (being worn)" in self._inventory.tobytes()
 
     def note_run(self, start: int, offset: int) -> None:
         """Mark the squares between `start` and the hero as passed, when they lie on the running line."""

@@ -6,6 +6,7 @@ from maestro.envs.nethack.reference.exploration import Explorer
 from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import Senses
 
+REFUSALS = 3  # after as many the rest is kept for another shop
 PATIENCE = 25  # turns to wait for a shopkeeper who stands in the way
 
 
@@ -16,14 +17,19 @@ class Merchant:
         self.senses, self.mover, self.explorer = senses, mover, explorer
         self.waited = 0
         self.drops = 0
+        self.refused = 0  # things in a row that the keeper does not trade in
 
     def act(self) -> int:
         """Return the next action of selling; of leaving when nothing is left to sell."""
         s = self.senses
         level = s.level
         if s.new_level:
-            self.waited = self.drops = 0
-        if not level.keepers or not s.state.num_items or self.drops > 60:
+            self.waited = self.drops = self.refused = 0
+        if "uninterested" in s.message:
+            self.refused += 1
+        elif "You sold" in s.message or "offers" in s.message:
+            self.refused = 0
+        if not level.keepers or not s.state.num_items or self.drops > 60 or self.refused >= REFUSALS:
             return self._leave()
         spots = self._counter_spots()
         if spots >> s.cell & 1:

@@ -6,7 +6,7 @@ from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference import glyphs as G
 from maestro.envs.nethack.reference.combat import Fighter
 from maestro.envs.nethack.reference.movement import Mover
-from maestro.envs.nethack.reference.senses import BLIND, CONFUSED, DEADLY, STUNNED, Senses
+from maestro.envs.nethack.reference.senses import BLIND, CONFUSED, DEADLY, HALLUCINATING, STUNNED, Senses
 
 FIRST_PRAYER = 110  # turns: prayer timeout starts near 300 and may be 200 when dying
 NEXT_PRAYER = 950
@@ -88,13 +88,13 @@ class Survivor:
         if self.spell == "healing":
             action = A.CAST if s.hp * 2 <= s.max_hp and (near or s.hp * 3 <= s.max_hp) else None
         elif near and self._is_serious(near):
-            if self.spell == "sleep":
+            if self.spell == "sleep" and not s.peaceful_mask:
                 asleep = [cell for cell, _ in near if s.turn - self.lulled.get(cell, -99) < 8]
                 if not asleep:
                     self.lulled = {cell: s.turn for cell, _ in near}
                     self.mover.pending = [A.NORTH + s.direction_to(near[0][0])]
                     action = A.CAST
-            elif s.turn - self.last_cast > 20:
+            elif self.spell == "protection" and s.turn - self.last_cast > 20:
                 action = A.CAST
         if action is not None:
             self.last_cast = s.turn
@@ -166,6 +166,8 @@ class Survivor:
             return None
         if s.condition & (BLIND | STUNNED | CONFUSED) and not s.hostiles():
             return A.SEARCH if s.condition & BLIND else A.WAIT
+        if s.condition & HALLUCINATING and s.level.has_company and s.hp * 2 > s.max_hp:
+            return A.SEARCH  # until faces can be told apart
         if s.hp * 20 >= s.max_hp * 19:
             self.resting = False
         elif s.hp * 20 <= s.max_hp * 13:

@@ -197,3 +197,34 @@ def test_random_policy_is_seeded_and_leaves_idle_games_alone():
     assert {b for _, b in drawn} == {-1}
     assert {a for a, _ in drawn} <= set(range(28))
     assert len({a for a, _ in drawn}) > 10
+
+
+def test_touches_a_cockatrice_only_with_gloves(painted, brain):
+    painted.paint("------", "|.@c.|", "|....|", "------", names={"c": monster("cockatrice")})
+    assert brain.act(painted, 0, "descender") in (A.WEST, A.SOUTHWEST)
+    painted.observation["inv_strs"][0, 0, :27] = list(b"leather gloves (being worn)")
+    assert brain.act(painted, 0, "descender") == A.EAST
+
+
+def test_strikes_nobody_it_cannot_tell_from_a_priest(painted, brain):
+    painted.paint("------", "|.@n.|", "------", names={"n": monster("aligned priest")})
+    brain.act(painted, 0, "discoverer")
+    painted.observation["blstats"][0, 25] = 512  # hallucinating
+    painted.paint("------", "|.@n.|", "------", names={"n": monster("newt")})
+    assert brain.act(painted, 0, "discoverer") != A.EAST
+
+
+def test_takes_up_again_what_it_laid_on_the_altar(painted, brain):
+    goods = {"!": POTION}
+    painted.paint("-------", "|....@|", "-------")
+    painted.observation["glyphs"][0, 1, 5] = 337
+    brain.act(painted, 0, "worshipper")
+    painted.say(num_items=1)
+    brain.senses.level.altars = 1 << brain.senses.cell
+    assert brain.act(painted, 0, "worshipper") == A.DROP
+    painted.say(num_items=0)
+    painted.paint("-------", "|...@!|", "-------", names=goods)
+    assert brain.act(painted, 0, "discoverer") == A.EAST
+    painted.say(num_items=1)
+    painted.paint("-------", "|....@|", "-------")
+    assert brain.act(painted, 0, "worshipper") != A.DROP
