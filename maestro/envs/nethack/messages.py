@@ -69,7 +69,7 @@ _TRIGGER = re.compile(
     r"You (?:kill|destroy)|ou sold|ou traded|relinquish|offers|in credit|zorkmid|the altar|Still climb\?"
     r"|eating|You eat|tastes|tainted|This |My, this|tripe|Tastes great|dog food|elf kibble|long way\."
     r"|[Cc]ore dumped|Rotten |Macintosh|Oh wow, like|the eyeball|You consume |been poisonous!|stomach acid"
-    r"|your meal"
+    r"|your meal|all of it down|finally finished|stuff yourself|You choke"
 )
 # mon.c xkilled(): "You kill the newt!", "You destroy the gnome zombie!", "You kill it!", "You kill poor
 # Fido!". Doors and thrones are destroyed with a full stop, bear traps "with" something: neither is a kill.
@@ -118,7 +118,8 @@ _MEAL = re.compile(
     r"|This tripe ration is|Mmm, tripe|Tastes great! +Less filling!|dog food!|elf kibble!"
     r"|A little goes a long way\.|My, this is a (?:primo|yummy) |[Cc]ore dumped\.|Must be a Macintosh!"
     r"|Ugh\. +Rotten egg\.|Blecch! +Rotten |Ulch - that [^.!]+ was tainted"
-    r"|Ecch - that must have been poisonous!"
+    r"|Ecch - that must have been poisonous!|You're having a hard time getting all of it down"
+    r"|You're finally finished\.|You stuff yourself and then vomit|You choke over"
     r"|This tastes just like chicken!|This [^.!]+ is (?:delicious!|terrible!|bland\.|gnarly!|grody!)"
     r"|[^.!]+ (?:tastes|is) (?:delicious!|okay\.|terrible!|gr-r-reat!|gnarly!|copacetic\.|grody!)"
 )

@@ -12,7 +12,10 @@ from maestro.envs.nethack import make_reference_policy, make_world
 from maestro.envs.nethack.tasks import SUCCESS_TESTS
 
 FOLDER = Path(nethack.__file__).parent
-KNOW_THE_ENGINE = {"engine", "layout", "belongings", "dealings", "situations", "tasks", "success_base", "success_true", "success_compatible"}
+KNOW_THE_ENGINE = {
+    "engine", "layout", "belongings", "dealings", "situations", "counter_check",
+    "tasks", "success_base", "success_true", "success_compatible",
+}  # fmt: skip
 
 
 def imports_of(path: Path, at_load_only: bool) -> set[str]:
