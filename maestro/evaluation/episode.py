@@ -129,7 +129,12 @@ class EpisodeFile(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Pack for `from_bytes`."""
-        header = self._asdict() | {"version": FILE_VERSION, "record": self.record.model_dump()}
+        columns = list(zip(*self.switches, strict=True))  # columns compress better than rows
+        header = self._asdict() | {
+            "version": FILE_VERSION,
+            "record": self.record.model_dump(),
+            "switches": columns,
+        }
         del header["actions"]
         packed = np.frombuffer(json.dumps(header, separators=(",", ":")).encode(), dtype=np.uint8)
         buffer = io.BytesIO()
@@ -152,7 +157,7 @@ def read_episode(path: Path) -> EpisodeFile:
                 hint="watch it with the release of maestro that played it",
             )
         header["record"] = EpisodeRecord.model_validate(header["record"])
-        header["switches"] = [Switch(*switch) for switch in header["switches"]]
+        header["switches"] = [Switch(*switch) for switch in zip(*header["switches"], strict=True)]
         header["action_names"] = tuple(header["action_names"])
         return EpisodeFile(actions=actions, **header)
     except FileNotFoundError:

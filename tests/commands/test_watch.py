@@ -87,9 +87,9 @@ def test_a_terminal_shows_the_episode_and_obeys_keys(columns: int, rows: int, ru
     terminal.press(" ")
     at = int(re.findall(r"step (\d+)/", terminal.until("paused"))[-1])  # a slow machine may be past the start
     terminal.press(".")
-    seen = terminal.until(f"step {at + 1}/")
-    assert "keyfinder" in seen
-    assert "@" in seen
+    terminal.until(f"step {at + 1}/")
+    terminal.until("keyfinder")
+    terminal.until("@")
     terminal.press("\x1b[C")
     terminal.until(f"step {at + 2}/")
     terminal.press(",")
