@@ -75,6 +75,10 @@ class UnknownNameError(MaestroError):
         self.args = (kind, name, self.known)  # what pickle calls the class with again
 
 
+class PromptError(MaestroError):
+    """A prompt template is broken, or is not given exactly the variables it names."""
+
+
 class PolicyFileError(MaestroError):
     """A policy file is missing, unreadable or does not fit the skills and the world it is used with."""
 
@@ -91,6 +95,10 @@ class RecordError(MaestroError):
     """A record of a run cannot be written or read."""
 
 
+class FitError(MaestroError):
+    """A reward model cannot be fitted, or its files do not fit what they are used with."""
+
+
 class WorldError(MaestroError):
     """A world was used or configured in a way it cannot serve."""
 
@@ -101,6 +109,18 @@ class DependencyError(MaestroError):
 
 class GeneratedCodeError(MaestroError):
     """Generated code broke its contract or raised while it ran."""
+
+
+class DatasetError(MaestroError):
+    """A dataset of transitions, or the verdicts on them, is missing, damaged, empty or from another version."""
+
+
+class StoreError(MaestroError):
+    """A store of judgements cannot be read, written or merged."""
+
+
+class AnnotationError(MaestroError):
+    """An annotator cannot go on, or its answers are not good enough to learn from."""
 
 
 class EngineError(MaestroError):
