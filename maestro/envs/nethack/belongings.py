@@ -140,9 +140,11 @@ class Belongings:
         """Return the positions of the altars on the level the hero is on, seen or not."""
         squares = ctypes.string_at(self._symbols["level"], layout.FLOOR)
         terrain = squares[layout.SQUARE_TERRAIN :: layout.SQUARE_SIZE]
-        return [
-            divmod(cell, layout.ROWS) for cell, kind in enumerate(terrain) if kind == layout.TERRAIN_ALTAR
-        ]
+        found, cell = [], terrain.find(layout.TERRAIN_ALTAR)
+        while cell >= 0:
+            found.append(divmod(cell, layout.ROWS))
+            cell = terrain.find(layout.TERRAIN_ALTAR, cell + 1)
+        return found
 
     def base_price(self, kind: int) -> int:
         """Return what one object of this kind costs before all haggling."""

@@ -103,21 +103,26 @@ class BucTrue(CountWatch):
     """Objects (a stack is one) of unknown status dropped on an altar, their status known thereafter."""
 
     def _begin(self, state: State) -> None:
+        self._level, self._dungeon = 0, ""
+        self._altars: set[tuple[int, int]] = set()
         self._unknown: set[int] = set()
-        self._carried: set[int] = set()
 
     def _look(self, state: State, world: Any, index: int) -> None:
         truth = self._truth
-        if not truth.is_on_altar:
-            if self._carried:
-                self._carried, self._unknown = set(), set()
+        if state.level != self._level or state.dungeon != self._dungeon:
+            self._level, self._dungeon = state.level, state.dungeon
+            self._altars = set(truth.altars())
+            self._unknown.clear()
+        if not self._altars:
+            return
+        if truth.position not in self._altars:
+            self._unknown.clear()
             return
         inventory = truth.inventory()
         carried = {item.id for item in inventory}
-        if self._unknown - carried:
-            dropped = self._unknown - carried
+        dropped = self._unknown - carried
+        if dropped:
             self.value += sum(item.id in dropped and item.is_status_known for item in truth.floor())
-        self._carried = carried
         self._unknown = {item.id for item in inventory if not item.is_status_known}
 
 
