@@ -67,10 +67,11 @@ class Transition(NamedTuple):
     """Who played: "reference", "random", "policy" (a file of the user's), or "ttyrec" (a recording)."""
 
 
+_TEXTS = ("skill", "previous_message", "message", "caption", "stratum", "source")
 SCHEMA = pa.schema(
     [
-        (name, pa.string() if kind == "str" else pa.int64() if name.startswith("seed_") else pa.int32())
-        for name, kind in Transition.__annotations__.items()
+        (name, pa.string() if name in _TEXTS else pa.int64() if name.startswith("seed_") else pa.int32())
+        for name in Transition._fields
     ]
 )
 
