@@ -15,7 +15,7 @@ from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import Senses
 
 SEARCH_TURNS = 8  # in one go; what is hidden next to the hero is found with a chance of 1/7 a turn
-DEAD_END_TURNS = 14
+STALE = 6 / 7
 EDGE = FULL & ~(FULL >> 1 & FULL << 1 & FULL >> 80 & FULL << 80)
 
 
@@ -52,64 +52,77 @@ class Explorer:
         goals = (s.level.frontier | s.level.boulders) & ~s.level.shop & ~s.level.forbidden & ~(1 << s.cell)
         return m.go(goals, boulders=True, traps=True) if goals else None
 
+    def uncover(self) -> int | None:
+        """Return a step towards an object never stood on, under which a staircase may lie, or None."""
+        level = self.senses.level
+        goals = level.objects & level.walk & ~(level.visited | level.shop | level.spoiling)
+        return self.mover.go(goals) if goals else None
+
     def search(self) -> int:
         """Return the next action of a search for hidden doors and passages at the most promising squares."""
         s, m = self.senses, self.mover
         level = s.level
         if level.search_left > 0 and level.search_spot == s.cell:
             level.search_left -= 1
-            level.searched[s.cell] = level.searched.get(s.cell, 0) + 1
-            return A.SEARCH
+            return self._search_here()
         if level.search_spot < 0 or level.search_left <= 0 or not m.free() >> level.search_spot & 1:
             level.search_spot = self._best_spot()
-            dead_end = self._is_dead_end(level.search_spot, level.walk | level.closed | level.boulders)
-            level.search_left = DEAD_END_TURNS if dead_end else SEARCH_TURNS
+            level.search_left = SEARCH_TURNS
             level.rounds += 1
         if level.search_spot != s.cell:
             action = m.go(1 << level.search_spot)
             if action is not None:
                 return action
             level.search_spot = -1
-        level.searched[s.cell] = tries = level.searched.get(s.cell, 0) + 1
-        if tries > 30:  # searched out: is it something that must not be fought that bars the way?
+        if (
+            level.searched.get(s.cell, 0) > 30
+        ):  # searched out: is it something not to be fought that bars the way?
             away = level.walk & ~disc(s.cell, 3) & ~level.shop
             action = m.go(away, dangers=True) if s.danger_mask else None
             if action is not None:
                 return action
-            return A.WAIT if s.peaceful_mask else A.SEARCH
+            if s.peaceful_mask:
+                return A.WAIT
+        return self._search_here()
+
+    def _search_here(self) -> int:
+        level, here = self.senses.level, self.senses.cell
+        level.searched[here] = level.searched.get(here, 0) + 1
+        for cell in cells(NEIGHBOURS[here] & ~level.walk):
+            level.searched_next_to[cell] = level.searched_next_to.get(cell, 0) + 1
         return A.SEARCH
 
     def _best_spot(self) -> int:
-        """Return the reachable square where searching promises most for the walk it costs."""
+        """Return the reachable square with the best chance of a find for the turns it costs.
+
+        Every square of wall or rock that may hide something has a weight; each turn searched next to it
+        lowers the chance that something is there to be found by one seventh.
+        """
         s, m = self.senses, self.mover
         level = s.level
         free = m.free()
         ground = level.walk | level.closed | level.boulders
-        # Rock that nobody has seen the other side of, seen from as many squares as possible.
         dark = level.stone & ~ground & ~EDGE
-        deep = dark & ~dilate(ground)  # at least two away from all that is known
-        walls = level.walls & ~EDGE
-        promising = walls & dilate(deep & dilate(walls)) | dark & dilate(level.corridors)
-        spots = free & dilate(promising)
-        best, best_score = s.cell, -1e9
+        deep = dark & ~dilate(ground)  # rock that is at least two squares away from all that is known
+        walls = level.walls & ~EDGE & dilate(deep)
+        rock = dark & dilate(level.corridors | level.doors)
+        tried = level.searched_next_to
+        best, best_value = s.cell, 0.0
         for rank, ring in enumerate(waves(1 << s.cell, free, level.doors)):
-            for cell in cells(ring & spots):
-                score = self._score(cell, rank, ground, promising, deep)
-                if score > best_score:
-                    best, best_score = cell, score
+            for cell in cells(ring & dilate(walls | rock)):
+                around = NEIGHBOURS[cell]
+                chance = 0.0
+                for square in cells(around & walls):
+                    chance += STALE ** tried.get(square, 0)
+                if around & rock:
+                    weight = 3.0 if self._is_dead_end(cell, ground) else 0.08
+                    for square in cells(around & rock):
+                        chance += weight * STALE ** tried.get(square, 0)
+                space = (disc(cell, 6) & deep).bit_count()
+                value = chance * (10 + space) / (rank + 2 * SEARCH_TURNS)
+                if value > best_value:
+                    best, best_value = cell, value
         return best
-
-    def _score(self, cell: int, rank: int, ground: int, promising: int, deep: int) -> float:
-        level = self.senses.level
-        around = NEIGHBOURS[cell]
-        tries = level.searched.get(cell, 0)
-        score = 2.0 * (around & promising).bit_count() - rank * 0.25 - tries * 1.2
-        for near in cells(around & level.walk):
-            score -= 0.12 * level.searched.get(near, 0)
-        if self._is_dead_end(cell, ground):
-            score += 24
-        score += 0.04 * (disc(cell, 6) & deep).bit_count()
-        return score
 
     def _is_dead_end(self, cell: int, ground: int) -> bool:
         """Tell whether a corridor or a door leads to this square and not on."""

@@ -39,12 +39,14 @@ class LevelMemory:
     taken: int = 0  # objects that were stood on and stayed
     piles: int = 0  # where objects were seen before anything was killed there
     forbidden: int = 0  # never entered again: doors of closed shops, hopeless doors
+    barred: int = 0  # the squares of `blocked`, as of the last question for the ground
     shop: int = 0  # floor of shops, known from their keepers
     keepers: int = 0  # where shopkeepers were last seen
     priests: int = 0
     watched: bool = False  # a watchman was seen: no door is kicked here
     locked: dict[int, int] = field(default_factory=dict)  # door -> kicks spent
     searched: dict[int, int] = field(default_factory=dict)  # square -> turns searched there
+    searched_next_to: dict[int, int] = field(default_factory=dict)  # wall or rock -> turns searched beside it
     blocked: dict[int, int] = field(default_factory=dict)  # square -> turn until which it is avoided
     setbacks: dict[int, int] = field(default_factory=dict)  # square -> how often it could not be entered
     downs: dict[int, LevelKey | None] = field(default_factory=dict)  # staircase -> where it leads
@@ -97,7 +99,7 @@ class LevelMemory:
     def avoid(self, cell: int, turn: int) -> None:
         """Leave a square alone for a while, longer each time."""
         count = self.setbacks[cell] = self.setbacks.get(cell, 0) + 1
-        self.blocked[cell] = turn + AVOID_TURNS * 4**count
+        self.blocked[cell] = turn + AVOID_TURNS * 4 ** min(count, 6)
 
     @property
     def has_company(self) -> bool:
@@ -117,10 +119,11 @@ class LevelMemory:
     def ground(self, turn: int) -> int:
         """Return all squares that may be entered on foot: no traps, boulders, shops or blocked squares."""
         free = (self.walk | self.closed) & ~(self.traps | self.forbidden | self.shop | self.spoiling)
+        self.barred = 0
         if self.blocked:
             for cell, until in list(self.blocked.items()):
                 if until <= turn:
                     del self.blocked[cell]
                 else:
-                    free &= ~(1 << cell)
-        return free
+                    self.barred |= 1 << cell
+        return free & ~self.barred

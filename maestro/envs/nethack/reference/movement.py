@@ -89,11 +89,11 @@ class Mover:
         level = s.level
         mask = level.ground(s.turn)
         if traps:
-            mask |= level.traps & ~level.holes
+            mask |= level.traps & ~level.holes & ~level.barred
         if boulders:
-            mask |= level.boulders & ~level.forbidden
+            mask |= level.boulders & ~level.forbidden & ~level.barred
         if shop or level.shop >> s.cell & 1:
-            mask |= level.shop & ~(level.objects & level.wanted)
+            mask |= level.shop & ~(level.objects & level.wanted) & ~level.barred
         return mask & ~s.peaceful_mask & ~(s.danger_mask & ~self._beatable() if dangers else s.danger_mask)
 
     def _beatable(self) -> int:

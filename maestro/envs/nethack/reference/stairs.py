@@ -82,6 +82,8 @@ class StairTaker:
         e = self.explorer
         action = e.step(collect=False)
         if action is None:
+            action = e.uncover()
+        if action is None:
             level = self.senses.level
             action = e.push_on() if level.rounds >= 2 and level.rounds % 3 == 2 else None
         return e.search() if action is None else action

@@ -228,3 +228,11 @@ def test_takes_up_again_what_it_laid_on_the_altar(painted, brain):
     painted.say(num_items=1)
     painted.paint("-------", "|....@|", "-------")
     assert brain.act(painted, 0, "worshipper") != A.DROP
+
+
+def test_looks_for_stairs_under_objects(painted, brain):
+    painted.paint("------", "|@..!|", "------", names={"!": BOULDER - 1})
+    assert brain.act(painted, 0, "descender") in (A.EAST, A.EAST + A.FAR)
+    painted.paint("------", "|...@|", "------")
+    painted.say("There is a staircase down here.  You see here a chest.")
+    assert brain.act(painted, 0, "descender") == A.DOWN
