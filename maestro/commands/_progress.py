@@ -9,14 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 LINE_EVERY_S = 10.0
-_LEAST_PART_LEFT = 0.3
 
 
 class EpisodeProgress:
     """How far a number of episodes is; a context manager.
 
-    Time left follows from the steps that the missing episodes will probably take: as many as the finished ones took,
-    and while none has finished, at most `max_steps` each.
+    Time left follows from the steps that the missing episodes will probably take; while none has finished it is an
+    upper bound, `max_steps` each.
     """
 
     def __init__(
@@ -94,10 +93,14 @@ class EpisodeProgress:
         if rate <= 0:
             return None
         missing = self._total - len(self._lengths)
-        length = sum(self._lengths) / len(self._lengths) if self._lengths else self._max_steps
-        in_flight = self._steps_before + self.session_steps - sum(self._lengths)
-        # Episodes still running when the others have ended are long ones: they are not nearly done.
-        return max(_LEAST_PART_LEFT * missing * length, missing * length - in_flight) / rate
+        taken = self._steps_before + self.session_steps
+        in_flight = taken - sum(self._lengths)
+        most = missing * self._max_steps - in_flight
+        if not self._lengths:
+            return most / rate
+        # Short episodes end first, so the mean of the finished ones is too small. Counting the steps of the running
+        # ones too, and giving those a whole length still to go, corrects that (exact if lengths are exponential).
+        return max(0.0, min(missing * taken / len(self._lengths), most)) / rate
 
     def _left(self) -> str:
         left = self.time_left_s()

@@ -81,7 +81,8 @@ def run(config: Config) -> int:
             evaluated.append(_conclude(config, setup, evaluation, speed))
         if interrupted:
             break
-    _show(config, evaluated)
+    if not interrupted or config.json or any(result.figures["episodes"] for result in evaluated):
+        _show(config, evaluated)
     if interrupted:
         _say_how_to_continue(evaluated[-1])
         return INTERRUPTED

@@ -276,7 +276,7 @@ def last_blow(how: str, message: str) -> str:
     "The werewolf bites! You die..." gives "werewolf"; a hero who starved died of "starving".
     """
     before, died, _ = message.partition("You die")
-    sentences = re.split(r"(?<=[.!])\s+", before.strip())
+    sentences = re.split(r"(?<=[.!?:])\s+", before.strip())
     if not died or not sentences[-1]:
         return how.lower().replace("_", " ")
     blow = _BLOW.fullmatch(sentences[-1])

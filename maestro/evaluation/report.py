@@ -44,10 +44,11 @@ def render_report(results: Sequence[TaskResult], provenance: dict[str, str]) -> 
     source = resources.files("maestro.evaluation").joinpath("report.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     names = [result.figures["target"] for result in results]
-    policy = results[0].figures["policy"]
+    first = results[0].figures
+    policy, target = first["policy"], names[0] if len(names) == 1 else ",".join(names)
     return environment.from_string(source).render(
         title=f"{names[0]}, played by {policy} skills" if len(names) == 1 else f"{len(names)} tasks",
-        subtitle=f"maestro eval --target {names[0] if len(names) == 1 else 'all'} --policy {policy}",
+        subtitle=f"maestro eval --target {target} --policy {policy} --episodes {first['requested']} --seed {first['seed']}",
         tasks=[_task(result) for result in results],
         provenance=provenance,
     )

@@ -44,7 +44,7 @@ def test_lines_are_plain_and_not_too_many():
     assert 5 <= len(lines) <= 7
     assert "\x1b" not in stream.getvalue()
     assert lines[1] == "minetown: 0/2 episodes, 100 steps/s, 11 s so far, at most 3 min left"
-    assert lines[-1] == "minetown: 1/2 episodes, 98 steps/s, 61 s so far, about 20 s left"
+    assert lines[-1] == "minetown: 1/2 episodes, 98 steps/s, 61 s so far, about 61 s left"
 
 
 def test_episodes_of_earlier_sessions_count_but_not_for_the_speed():
@@ -54,7 +54,15 @@ def test_episodes_of_earlier_sessions_count_but_not_for_the_speed():
     clock.now += 10
     made.on_steps(100)
     assert made.steps_per_s == 10
-    assert made.time_left_s() == pytest.approx((2 * 100 - 100) / 10)
+    assert made.time_left_s() == pytest.approx(2 * (900 / 8) / 10)
+
+
+def test_the_time_left_is_bounded_by_the_step_budget():
+    clock = Clock()
+    made, _ = progress(clock, finished=[9_000] * 9)
+    clock.now += 10
+    made.on_steps(9_500)
+    assert made.time_left_s() == pytest.approx(500 / 950)
 
 
 def test_a_terminal_gets_a_bar():

@@ -144,6 +144,7 @@ def test_a_setup_is_checked_before_anything_starts(tmp_path: Path):
         ("DIED", "The soldier ant bites! The soldier ant stings! You die...", "soldier ant"),
         ("DIED", "The magic missile hits you! You die...", "magic missile"),
         ("DIED", "It hits! You die...", "something unseen"),
+        ("DIED", "Call an orange potion: The soldier ant bites! You die...", "soldier ant"),
         ("DIED", "You are suddenly very hot! You die...", "You are suddenly very hot!"),
         ("DIED", "Your scroll catches fire and burns! You die...", "Your scroll catches fire and burns!"),
         ("DIED", "The gnome lord shoots an arrow! You die...", "The gnome lord shoots an arrow!"),
