@@ -13,6 +13,7 @@ from maestro.envs.nethack.prices import hidden_kind
 
 _DUNCE_CAP = 76
 _ARMOR, _COIN = 3, 12
+_MAGIC_OR_PLAIN = (9, 10)
 # The name of an item that is known by its appearance only, as objnam.c xname() makes it, by object class.
 _APPEARANCE_FORMS = {
     3: "{}", 4: "{} ring", 6: "{}", 8: "{} potion", 9: "scroll labeled {}",
@@ -152,12 +153,16 @@ class Belongings:
 
     def is_identified(self, kind: int) -> bool:
         """Whether the hero knows what objects of this kind are."""
-        return bool(ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & 1)
+        return bool(ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & layout.KIND_IDENTIFIED)
 
     def hidden_kind(self, kind: int) -> str:
         """Return the appearance behind which objects of this kind hide (see `prices.hidden_kind`), or ""."""
         address = self._kind(kind)
-        form = _APPEARANCE_FORMS.get(ctypes.c_byte.from_address(address + layout.KIND_CLASS).value)
+        object_class = ctypes.c_byte.from_address(address + layout.KIND_CLASS).value
+        is_magic = ctypes.c_ubyte.from_address(address + layout.KIND_KNOWN).value & layout.KIND_MAGIC
+        if object_class in _MAGIC_OR_PLAIN and not is_magic:
+            return ""  # an unlabeled scroll, a plain book: these appearances are never another kind's
+        form = _APPEARANCE_FORMS.get(object_class)
         index = ctypes.c_short.from_address(address + layout.KIND_APPEARANCE).value
         shown = pointer(self._symbols["obj_descr"] + index * layout.APPEARANCE_SIZE + layout.APPEARANCE_TEXT)
         if form is None or not shown or self.is_identified(kind):

@@ -62,7 +62,7 @@ _HIDDEN: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("potion", re.compile(r"(?!clear |(?:.* )?of )(?P<kind>[a-z][a-z -]*) potions?")),
     ("ring", re.compile(r"(?!meat |(?:.* )?of )(?P<kind>[a-z][a-z ]*) rings?")),
     ("wand", re.compile(r"(?!(?:.* )?of )(?P<kind>[a-z][a-z ]*) wands?")),
-    ("spellbook", re.compile(r"(?!plain |(?:.* )?of )(?P<kind>[a-z][a-z ]*) spellbooks?")),
+    ("spellbook", re.compile(r"(?!(?:plain|paperback) |(?:.* )?of )(?P<kind>[a-z][a-z ]*) spellbooks?")),
     ("cloak", re.compile(r"(?P<kind>tattered cape|opera cloak|ornamental cope)s?")),
     ("cloak", re.compile(r"(?P<kind>piece)s? of cloth")),
     ("helmet", re.compile(r"(?P<kind>plumed|etched|crested|visored) helmets?")),

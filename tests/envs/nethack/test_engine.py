@@ -120,9 +120,10 @@ def test_appearances_and_knowledge_of_kinds(wizard):
     assert (truth.is_identified(potion.kind), truth.base_price(potion.kind)) == (False, 200)
     wizard.send_keys(0, f"q{potion.letter}")
     assert truth.is_identified(potion.kind) and truth.hidden_kind(potion.kind) == ""
-    situations.wish(wizard, 0, "potion of water")
-    water = truth.inventory()[-1]
-    assert not truth.is_identified(water.kind) and truth.hidden_kind(water.kind) == ""  # "clear" hides nothing
+    for plain in ("potion of water", "scroll of blank paper", "spellbook of blank paper", "novel"):
+        situations.wish(wizard, 0, plain)
+        item = truth.inventory()[-1]
+        assert not truth.is_identified(item.kind) and truth.hidden_kind(item.kind) == "", plain
 
 
 def test_every_named_level_is_where_the_engine_says(wizard):

@@ -83,6 +83,8 @@ def test_an_offer_for_a_stack_is_divided_by_what_was_dropped():
         ("ruby potion", 19, ("potion: ruby",)),  # 3/8 of 50
         ("ruby potion", 33, ()),  # no potion's price
         ("clear potion", 50, ()),  # water, and nothing else
+        ("unlabeled scroll", 30, ()),  # blank paper, and nothing else
+        ("paperback spellbook", 50, ()),
         ("potion of healing", 50, ()),
         ("potion called good", 50, ()),
         ("meat ring", 2, ()),
