@@ -141,7 +141,8 @@ class Mover:
         if any(cell == step for cell, _ in s.monsters):
             if step in s.level.sessile and s.level.sessile[step][0] == G.FLOATING_EYE:
                 s.level.eye_waits += 1
-                if s.level.eye_waits < EYE_WAITS:
+                in_company = any(kind not in G.PASSIVE for _, kind, _ in s.hostiles())
+                if s.level.eye_waits < (3 * EYE_WAITS if in_company else EYE_WAITS):
                     return A.WAIT  # it drifts off, given time; its gaze is worse than the delay
             return A.NORTH + direction
         self.target, self.origin = step, s.cell

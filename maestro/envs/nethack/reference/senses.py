@@ -33,6 +33,7 @@ class Senses:
         self.last_cell = -1
         self.last_turn = 0
         self.monsters: list[tuple[int, int]] = []  # (cell, glyph), the hero left out
+        self._hostiles: list[tuple[int, int, int]] | None = []
         self.peaceful_mask = 0
         self.swallowed = False
         self.danger_mask = 0  # monsters that are better left alone
@@ -53,6 +54,8 @@ class Senses:
         self.key = (row[23], row[24])
         self.moved = self.cell != self.last_cell
         self.new_level = self.key != last_key
+        if self.moved:
+            self._hostiles = None  # distances changed
         level = self.levels.get(self.key)
         if level is None:
             level = self.levels[self.key] = LevelMemory(self.key, self.depth)
@@ -136,6 +139,7 @@ class Senses:
 
     def sort_out(self) -> None:
         """Make the masks of monsters to be left alone from the marks of the level."""
+        self._hostiles = None
         level = self.level
         mask = 0
         for cell, glyph in self.monsters:
@@ -168,12 +172,14 @@ class Senses:
 
     def hostiles(self) -> list[tuple[int, int, int]]:
         """Return (cell, monster index or -1, distance) of all that may be an enemy, nearest first."""
-        found = []
-        for cell, glyph in self.monsters:
-            if not self.peaceful_mask >> cell & 1:
-                found.append((cell, G.monster_of(glyph), distance(cell, self.cell)))
-        found.sort(key=lambda item: item[2])
-        return found
+        if self._hostiles is None:
+            found = []
+            for cell, glyph in self.monsters:
+                if not self.peaceful_mask >> cell & 1:
+                    found.append((cell, G.monster_of(glyph), distance(cell, self.cell)))
+            found.sort(key=lambda item: item[2])
+            self._hostiles = found
+        return self._hostiles
 
     def direction_to(self, cell: int) -> int:
         """Return the direction index (0..7, compass order) of an adjacent cell."""

@@ -12,14 +12,14 @@ NUM_GAMES = 8
 
 
 def play(skill: str, num_steps: int, watch=None, policy=None, first_seed: int = 0):
-    """Play eight seeded games with one skill and return (last states, seconds per game step)."""
+    """Play eight seeded games with one skill and return (last states, seconds of processor time per game step)."""
     world = make_world(NUM_GAMES, max_steps=num_steps)
     policy = policy or make_reference_policy(NUM_GAMES)
     for index in range(NUM_GAMES):
         world.seed(index, first_seed + index, first_seed + index)
         policy.reset(index, index)
     world.reset()
-    over, steps, began = [False] * NUM_GAMES, 0, time.perf_counter()
+    over, steps, began = [False] * NUM_GAMES, 0, time.process_time()
     while not all(over):
         actions = policy.act(world, [None if done else skill for done in over])
         before = list(world.states)
@@ -30,7 +30,7 @@ def play(skill: str, num_steps: int, watch=None, policy=None, first_seed: int = 
                 if watch:
                     watch(before[index], actions[index], world.states[index])
                 over[index] = bool(result.terminated[index] or result.truncated[index])
-    seconds = (time.perf_counter() - began) / steps
+    seconds = (time.process_time() - began) / steps
     states = list(world.states)
     world.close()
     return states, seconds
