@@ -21,7 +21,8 @@ _GYM_NAMES = {"nethack": "NetHack"}  # how a world is spelt where capitalising i
 
 def world_names() -> list[str]:
     """Return the names of the worlds there are, in alphabetical order, without importing any."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_WORLDS)
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name for name in names if name not in _NOT_WORLDS and not name.endswith("_scenarios"))
 
 
 def load_world_module(name: str) -> ModuleType:

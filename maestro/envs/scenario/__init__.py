@@ -5,11 +5,14 @@ A policy over skills plays a `Simulation` (a toy of the world, in choices instea
 """
 
 from maestro.envs.scenario.cases import Case, CasesReport, ask_initiation, ask_termination, judge_predicate
+from maestro.envs.scenario.find import Helper, Scenarios, StateFact, load_scenarios, state_facts
 from maestro.envs.scenario.judge import Goal, Trial, judge
+from maestro.envs.scenario.real import RealGame
 from maestro.envs.scenario.session import (
     Question,
     Session,
     Simulation,
+    SkillLike,
     play,
     question_to_json,
     state_from_json,
@@ -22,17 +25,24 @@ __all__ = [
     "CasesReport",
     "Choice",
     "Goal",
+    "Helper",
     "Question",
+    "RealGame",
+    "Scenarios",
     "Session",
     "Simulation",
+    "SkillLike",
+    "StateFact",
     "Trace",
     "Trial",
     "ask_initiation",
     "ask_termination",
     "judge",
     "judge_predicate",
+    "load_scenarios",
     "play",
     "question_to_json",
+    "state_facts",
     "state_from_json",
     "state_to_json",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from maestro.envs.scenario.trace import Choice, Column, Trace
@@ -10,20 +10,53 @@ from maestro.envs.scenario.trace import Choice, Column, Trace
 MAX_CHOICES = 300
 
 
+class SkillLike(Protocol):
+    """What a simulation needs of a skill; `maestro.options.option.Option` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def can_initiate(self) -> Callable[[Any], bool]: ...
+    @property
+    def should_terminate(self) -> Callable[[Any, Any, frozenset[str]], bool]: ...
+    @property
+    def max_turns(self) -> int | None: ...
+    @property
+    def max_steps(self) -> int | None: ...
+
+
 class Simulation(Protocol):
     """A toy game that is played in choices of skills instead of steps. One object is one game."""
 
-    skills: tuple[str, ...]
-    startable: frozenset[str]
-    """The skills that may start in the last state."""
-    ended: str
-    """Why the last skill ended, in words."""
-    over: str
-    """Why the game is over, in words; empty while it goes on."""
-    world: Any
-    """What is true and the policy cannot see, for goals."""
-    columns: Sequence[Column]
-    """What of a state is printed in a trace."""
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """Name all skills there are."""
+        ...
+
+    @property
+    def startable(self) -> frozenset[str]:
+        """Name the skills that may start in the last state."""
+        ...
+
+    @property
+    def ended(self) -> str:
+        """Say why the last skill ended."""
+        ...
+
+    @property
+    def over(self) -> str:
+        """Say why the game is over; empty while it goes on."""
+        ...
+
+    @property
+    def world(self) -> Any:
+        """Give what is true and the policy cannot see, for goals."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Say what of a state is printed in a trace."""
+        ...
 
     def start(self) -> Any:
         """Begin the game and return its first state."""

@@ -1,6 +1,6 @@
 """NetHack's scenarios: a toy dungeon for policies over skills, and recorded games for initiations and terminations."""
 
-from maestro.envs.nethack.scenarios.facts import FACTS, FIRST_STATE, VALUES
+from maestro.envs.nethack.scenarios.facts import FACTS, FIRST_STATE, HELPERS, TITLE, VALUES
 from maestro.envs.nethack.scenarios.goals import GOALS
 from maestro.envs.nethack.scenarios.predicates import (
     INITIATION_MAY_BE_CONSTANT,
@@ -12,7 +12,6 @@ from maestro.envs.nethack.scenarios.recorded import Moment, recorded_moments, re
 from maestro.envs.nethack.scenarios.simulation import (
     DungeonSimulation,
     SimulatedSkill,
-    SkillLike,
     place_name,
     progress,
 )
@@ -23,12 +22,13 @@ __all__ = [
     "FACTS",
     "FIRST_STATE",
     "GOALS",
+    "HELPERS",
     "INITIATION_MAY_BE_CONSTANT",
+    "TITLE",
     "VALUES",
     "DungeonSimulation",
     "Moment",
     "SimulatedSkill",
-    "SkillLike",
     "initiation_cases",
     "make_simulation",
     "place_name",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from maestro.envs.nethack.state import DUNGEONS, HUNGER, State
+from maestro.envs.scenario.find import Helper
+
+TITLE = "NetHack"
 
 FACTS: tuple[str, ...] = (
     "The hero is a human monk, alone, who starts on level 1 of the Dungeons of Doom. An episode ends with death, with "
@@ -32,6 +35,20 @@ FACTS: tuple[str, ...] = (
     "below `depth` 4.",
 )
 """In sentences; what stands in backquotes is a field of State. Source: dungeon.def of NetHack 3.6.6."""
+
+HELPERS: tuple[Helper, ...] = (
+    Helper(
+        "reach_gnomish_mines",
+        "choose so that the hero gets into the Gnomish Mines and goes on exploring there. Where the second staircase is "
+        "not known yet, look for it on each of the levels that can have it; where the wrong one was taken, come back.",
+    ),
+    Helper(
+        "reach_dungeons_of_doom",
+        "choose so that the hero gets back to the Dungeons of Doom, or stays in them, and goes on exploring there; a "
+        "hero who took the staircase to the Mines by mistake comes back.",
+    ),
+)
+"""Methods that the training policy has and policies for tasks may call."""
 
 VALUES: dict[str, tuple[str, ...]] = {"dungeon": DUNGEONS, "hunger": HUNGER}
 """Fields of text that have a few known values."""

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from maestro.envs.nethack.scenarios.effects import tick
 from maestro.envs.nethack.scenarios.hero import Hero
 from maestro.envs.nethack.scenarios.plan import DOOM, MINES, Plan, draw_plan
 from maestro.envs.nethack.state import State
+from maestro.envs.scenario.session import SkillLike
 from maestro.envs.scenario.trace import Column
 
 MAX_STEPS = 10_000
 _PATIENCE_TURNS = 600
 """Turns after which a skill without a limit of its own ends here."""
-
-
-class SkillLike(Protocol):
-    """What the simulation needs of a skill; `maestro.options.option.Option` has it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def can_initiate(self) -> Callable[[Any], bool]: ...
-    @property
-    def should_terminate(self) -> Callable[[Any, Any, frozenset[str]], bool]: ...
-    @property
-    def max_turns(self) -> int | None: ...
-    @property
-    def max_steps(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -93,8 +79,8 @@ class DungeonSimulation:
             )
             self._skills[each.name] = each
         self.skills = tuple(self._skills)
-        self.world = plan or draw_plan(random.Random(f"{seed}/plan"))
-        self.columns = COLUMNS
+        self.world: Any = plan or draw_plan(random.Random(f"{seed}/plan"))
+        self.columns: Sequence[Column] = COLUMNS
         self.startable: frozenset[str] = frozenset()
         self.ended = ""
         self.over = ""
