@@ -6,6 +6,7 @@ expected and, for an unknown key, the key that was probably meant.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -48,6 +49,44 @@ class RewardSettings(_Spec):
     """Distinct captions remembered for the count; "none" remembers the whole episode."""
 
 
+class PreferenceRule(_Spec):
+    """One rule of the `rules` annotator: a transition to which all of its conditions apply gets its score.
+
+    Changes are those the caption tells: since the skill began, or over the caption's horizon.
+    """
+
+    score: float
+    """Added to the transition's sum; of two transitions, the one with the higher sum is preferred."""
+    message: str | None = None
+    """Regular expression to be found in this step's message."""
+    previous_message: str | None = None
+    """The same for the message of the step before."""
+    caption: str | None = None
+    """The same for the whole caption: for worlds with other facts than NetHack's."""
+    depth: Literal["deeper", "higher", "same"] | None = None
+    gold: Literal["rose", "fell", "same"] | None = None
+    hp: Literal["rose", "fell", "same"] | None = None
+    experience_level: Literal["rose", "fell", "same"] | None = None
+    hunger: Literal["better", "worse", "same"] | None = None
+
+    @pydantic.field_validator("message", "previous_message", "caption")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"{value!r} is no regular expression: {error}") from None
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _says_something(self) -> PreferenceRule:
+        if self.model_fields_set <= {"score"}:
+            raise ValueError(
+                "a rule needs a condition: " + ", ".join(sorted(set(type(self).model_fields) - {"score"}))
+            )
+        return self
+
+
 class SkillSpec(_Spec):
     """One skill, as its skill.toml describes it."""
 
@@ -59,6 +98,8 @@ class SkillSpec(_Spec):
     world: Name = "nethack"
     index: int | None = Field(default=None, ge=0)
     """Place in the policy's skill order; skills without one come last, in alphabetical order."""
+    rules: list[PreferenceRule] = []
+    """The preference as far as rules can say it, for the annotator `rules`."""
     reward: RewardSettings = RewardSettings()
     max_turns: int | None = Field(default=None, gt=0)
     """Game turns after which the skill always ends; None means no such limit."""
