@@ -252,18 +252,27 @@ def world_ending(world: World, index: int, tally: Tally, terminated: bool, trunc
 
 
 @functools.cache
-def source_digest(*rooms: str) -> str:
-    """Hash the Python files of maestro's `rooms`: what an episode depends on beyond a version number."""
+def source_digest(*parts: str) -> str:
+    """Hash Python files of maestro (folders with all they hold, absent ones skipped): what version numbers miss."""
     package, digest = Path(maestro.__file__).parent, hashlib.sha256()
-    for room in rooms:
-        for path in sorted((package / room).rglob("*.py")):
+    for part in parts:
+        root = package / part
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root] * root.is_file():
             digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
+def world_sources(world_name: str) -> tuple[str, ...]:
+    """Name the parts of maestro that a world's games depend on, for `source_digest`."""
+    return "envs/__init__.py", "envs/world.py", f"envs/{world_name}.py", f"envs/{world_name}"
+
+
 def engine_versions(world_name: str) -> dict[str, str | None]:
     """Name the versions an episode of `world_name` depends on, once its actions are chosen."""
-    versions: dict[str, str | None] = {"maestro": maestro.__version__, "worlds": source_digest("envs")}
+    versions: dict[str, str | None] = {
+        "maestro": maestro.__version__,
+        "world_code": source_digest(*world_sources(world_name)),
+    }
     if world_name == "nethack":
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions["nle"] = metadata.version("nle")

@@ -21,7 +21,7 @@ from typing import Any
 from maestro.content import Content
 from maestro.errors import RecordError
 from maestro.evaluation.episode import EpisodeFile, EpisodeRecord, parse_records, read_episode
-from maestro.evaluation.games import Setup, engine_versions, source_digest
+from maestro.evaluation.games import Setup, engine_versions, source_digest, world_sources
 from maestro.evaluation.play import Outcome
 from maestro.evaluation.policies import policy_identity
 from maestro.runs import Run, read_records, runs_root
@@ -49,7 +49,7 @@ def identity(setup: Setup) -> dict[str, Any]:
         "success.true": task.spec.success.true,
         "success.compatible": task.spec.success.compatible,
         f"meta_policies/{task.name}/policy.py": _hash(task.policy_path),
-        "code": source_digest("envs", "options"),
+        "code": source_digest("options", *world_sources(task.spec.world)),
         **engine_versions(task.spec.world),
     }
     for name, skill in content.skills(task.spec.world).items():

@@ -15,7 +15,16 @@ from maestro.content import shipped_root
 from maestro.envs.corridor import make_world
 from maestro.errors import GeneratedCodeError, UnknownNameError
 from maestro.evaluation.episode import EpisodeFile
-from maestro.evaluation.games import Games, Setup, Tally, check_setup, last_blow, source_digest, world_ending
+from maestro.evaluation.games import (
+    Games,
+    Setup,
+    Tally,
+    check_setup,
+    last_blow,
+    source_digest,
+    world_ending,
+    world_sources,
+)
 from maestro.options.load import sign_folder
 
 ROOTS = (shipped_root(),)
@@ -189,6 +198,8 @@ def test_every_way_to_end(tests: list, terminated: bool, truncated: bool, how: s
     assert (found.by if found else None) == by
 
 
-def test_the_source_digest_tells_rooms_apart():
-    assert source_digest("envs") == source_digest("envs")
-    assert source_digest("envs") != source_digest("envs", "options")
+def test_the_source_digest_tells_worlds_apart_and_skips_what_is_not_there():
+    corridor, nethack = (source_digest(*world_sources(name)) for name in ("corridor", "nethack"))
+    assert corridor != nethack
+    assert source_digest("envs/corridor.py") == source_digest("envs/corridor.py", "envs/nowhere")
+    assert source_digest("options") != source_digest("options", "envs/corridor.py")
