@@ -1,7 +1,7 @@
-"""Measure how well NetHack's State counts, over many games of the reference skills, against the engine itself.
+"""Measure how well NetHack's State counts, over many games of the reference skills, against the engine.
 
-The games are those of `maestro eval`: tasks in turn, each with its policy over skills, played on after success so that
-much happens in them.
+The games are those of `maestro eval`: tasks in turn, each with its policy over skills, played on after success so
+that much happens in them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,10 @@ def test_the_command_prints_the_table(monkeypatch, capsys):
     assert "num_kills" in shown and "branch_depth: right at the end of" in shown
     assert main(["bench", "counters", "--episodes", "2", "--games", "1", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["episodes"] == 2 and {row["counter"] for row in data["counters"]} >= {"num_kills", "num_meals"}
+    assert data["episodes"] == 2 and {row["counter"] for row in data["counters"]} >= {
+        "num_kills",
+        "num_meals",
+    }
 
 
 def test_no_episodes_are_refused(capsys):

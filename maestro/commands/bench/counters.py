@@ -1,11 +1,11 @@
-"""Measure the misses and false alarms of State's counters against the engine, over many games of the reference skills.
+"""Measure misses and false alarms of State's counters against the engine, over games of the reference skills.
 
     maestro bench counters --episodes 200 --workers 2
     maestro bench counters --episodes 20 --json
 
-State counts kills, sales, prices, altar checks and meals from what a player can read, and finds the depth of the Mines'
-branch from what a player can see. Here the engine's own counts are set beside them, step by step, over whole episodes
-of the nine tasks. Examples of disagreement are printed with the messages of their steps.
+State counts kills, sales, prices, altar checks and meals from what a player can read, and finds the depth of the
+Mines' branch from what a player can see. Here the engine's own counts are set beside them, step by step, over whole
+episodes of the nine tasks. Examples of disagreement are printed with the messages of their steps.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def run(config: Config) -> int:
         f"level, wrong in {branch.wrong} of all"
     )
     for example in findings.examples[:_EXAMPLES_SHOWN]:
-        out.print(f"{example.kind} of {example.counter} at step {example.step}: {example.message!r}", markup=False)
+        out.print(
+            f"{example.kind} of {example.counter} at step {example.step}: {example.message!r}", markup=False
+        )
     return 0
 
 

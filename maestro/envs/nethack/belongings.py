@@ -110,7 +110,7 @@ class Belongings:
         return pointer(pointer(monster + layout.MONSTER_EXTRA) + layout.EXTRA_SHOPKEEPER) if monster else 0
 
     def bill(self) -> dict[int, int]:
-        """Return the shop's bill for what the hero carries unpaid: object number to the price asked for one."""
+        """Return the shop's bill for what the hero carries unpaid: object number to price of one."""
         keeping = self._keeping()
         if not keeping:
             return {}
@@ -153,7 +153,9 @@ class Belongings:
 
     def is_identified(self, kind: int) -> bool:
         """Whether the hero knows what objects of this kind are."""
-        return bool(ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & layout.KIND_IDENTIFIED)
+        return bool(
+            ctypes.c_ubyte.from_address(self._kind(kind) + layout.KIND_KNOWN).value & layout.KIND_IDENTIFIED
+        )
 
     def hidden_kind(self, kind: int) -> str:
         """Return the appearance behind which objects of this kind hide (see `prices.hidden_kind`), or ""."""

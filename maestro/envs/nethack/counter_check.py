@@ -1,7 +1,7 @@
 """Hold State's own counters, which are what a player could know, against the engine, step by step.
 
-A step in which the engine has more events than the counter rose by has misses; one in which it has fewer, false alarms.
-The branch depth is judged once, at the end of an episode.
+A step in which the engine has more events than the counter rose by has misses; one in which it has fewer, false
+alarms. The branch depth is judged once, at the end of an episode.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Findings:
 
 
 class CounterCheck(CountWatch):
-    """Watches one episode; `value` is how many events were missed or imagined so far, `findings()` tells more."""
+    """Watches one episode; `value` is the number of misses and false alarms, `findings()` tells more."""
 
     def _begin(self, state: State) -> None:
         self._findings = Findings(episodes=1)

@@ -22,6 +22,8 @@ from maestro.envs.nethack.layout import pair, pointer
 from maestro.errors import EngineError
 
 _DUNGEON_NAMES = ("The Dungeons of Doom", "Gehennom", "The Gnomish Mines")
+
+
 class Place(NamedTuple):
     """A level, by its dungeon's number (0 the Dungeons of Doom) and its number within it, from 1."""
 
@@ -147,7 +149,7 @@ class Truth(Belongings):
 
     @property
     def stairs_up(self) -> tuple[int, int]:
-        """Position of the level's staircase up, which on level 1 leads out of the dungeon; (0, 0) if it has none."""
+        """Position of the level's staircase up (on level 1 it leads out of the dungeon); (0, 0): there is none."""
         found = pair(self._symbols["upstair"])
         # Leaving level 1 upwards is going to another dungeon (the Planes): the engine keeps that one apart.
         return found if any(found) or not self._branch_leads_up else self.branch_stairs

@@ -79,8 +79,8 @@ _SALE = re.compile(
     r"\b[Yy]ou (?:(?:sold|traded) [^\"]{1,160}? for|relinquish [^\"]{1,160}? and (?:receive|acquire)) "
     r"(?P<amount>\d+) (?:gold piece|zorkmid)"
 )
-# shk.c sellobj(): the words after "for" depend on who owns a container and what is in it. Once answered, the question
-# is shown again with the answer behind it ("Sell it? [ynaq] (y) n"): that is no new offer.
+# shk.c sellobj(): the words after "for" depend on who owns a container and what is in it. Once answered, the
+# question is shown again with the answer behind it ("Sell it? [ynaq] (y) n"): that is no new offer.
 _OFFER = re.compile(
     r"offers(?P<short> only)? (?P<amount>\d+) gold pieces? for (?P<owner>(?:your items? in )?(?:your|the)) "
     r"(?P<item>[^\"?]{1,120}?)\. +Sell (?P<number>it|them)\?(?! \[\w+\] \(\w\) \w)"

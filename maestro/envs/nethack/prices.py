@@ -110,7 +110,7 @@ def base_prices_from_quote(kind: str, amount: int, quantity: int = 1) -> tuple[i
 
 
 def narrows(kind: str, bases: tuple[int, ...]) -> bool:
-    """Say whether base prices that explain an amount are fewer than those the appearance could have anyway."""
+    """Say whether the base prices that explain an amount are fewer than all the appearance could have."""
     return 0 < len(bases) < len(_group(kind))
 
 

@@ -109,7 +109,9 @@ def starve(world: NetHackWorld, index: int, hunger: str = "Hungry") -> None:
         if world.states[index].hunger == hunger:
             return
         world.send_keys(index, b"20s")
-    raise WorldError(f"the hero is {world.states[index].hunger!r}", where="situations.starve", expected=hunger)
+    raise WorldError(
+        f"the hero is {world.states[index].hunger!r}", where="situations.starve", expected=hunger
+    )
 
 
 def _moves(distance: int, keys: bytes) -> bytes:

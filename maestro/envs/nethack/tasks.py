@@ -4,8 +4,8 @@
 MaestroMotif's code scores, so that figures can be set beside the published ones. `docs/tasks.md` sets texts,
 tests and differences side by side.
 
-A test's `update` runs after every step of every game, so each first asks something cheap of the state (has the level
-changed, is there a message) and only then the engine.
+A test's `update` runs after every step of every game, so each first asks something cheap of the state (has
+the level changed, is there a message) and only then the engine.
 """
 
 from __future__ import annotations

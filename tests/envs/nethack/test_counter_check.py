@@ -90,4 +90,9 @@ def test_findings_add_up(checked):
     play.world.step([ACTION["search"]])
     check.update(play.world, 0)
     total = Findings() + check.findings() + check.findings()
-    assert (total.episodes, total.steps, total.tallies["num_kills"].misses, len(total.examples)) == (2, 2, 2, 2)
+    assert (total.episodes, total.steps, total.tallies["num_kills"].misses, len(total.examples)) == (
+        2,
+        2,
+        2,
+        2,
+    )

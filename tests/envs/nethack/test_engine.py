@@ -147,7 +147,9 @@ def test_branch_and_stairs_lead_where_they_should(wizard):
     assert truth.place == Place(truth.mines, 1) and wizard.states[0].dungeon == "Gnomish Mines"
     situations.teleport(wizard, 0, *truth.stairs_down)
     wizard.step([ACTION["down"]])
-    assert truth.place == Place(truth.mines, 2) and truth.position == truth.stairs_up and truth.is_on_stairs_up
+    assert (
+        truth.place == Place(truth.mines, 2) and truth.position == truth.stairs_up and truth.is_on_stairs_up
+    )
     assert truth.deepest_reached(truth.mines) == 2
 
 
@@ -266,7 +268,11 @@ def test_a_released_truth_says_so_and_a_new_game_has_its_own(pair):
         with pytest.raises(EngineError, match="reset or closed"):
             question()
     first.release()
-    assert pair.truth(0) is not first and pair.truth(0).special_levels["oracle"] in {oracle, *seeds_differ, Place(0, 7)}
+    assert pair.truth(0) is not first and pair.truth(0).special_levels["oracle"] in {
+        oracle,
+        *seeds_differ,
+        Place(0, 7),
+    }
 
 
 def test_a_library_no_game_has_loaded_is_refused(tmp_path):
@@ -276,7 +282,13 @@ def test_a_library_no_game_has_loaded_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("fact", "value"),
-    [("DUNGEON_DEPTH", 48), ("DUNGEON_SIZE", 64), ("SPECIAL_PLACE", 16), ("SPECIAL_NAME", 12), ("TOPOLOGY_MINES", 40)],
+    [
+        ("DUNGEON_DEPTH", 48),
+        ("DUNGEON_SIZE", 64),
+        ("SPECIAL_PLACE", 16),
+        ("SPECIAL_NAME", 12),
+        ("TOPOLOGY_MINES", 40),
+    ],
 )
 def test_another_layout_is_noticed(pair, monkeypatch, fact, value):
     begin(pair, 1)

@@ -72,8 +72,14 @@ def test_an_offer_for_one_unidentified_item_narrows_its_base_price():
 def test_an_offer_for_a_stack_is_divided_by_what_was_dropped():
     message = "You drop 3 uncursed scrolls labeled NR 9. Inuvik offers 90 gold pieces for your scrolls labeled NR 9.  "
     (offer,) = parse(message + "Sell them? [ynaq] (y)").offers
-    assert (offer.quantity, offer.kind, offer.bases) == (3, "scroll: NR 9", (60, 80))  # 1/2 of 180, 3/8 of 240
-    (unknown,) = parse("Inuvik offers 90 gold pieces for your scrolls labeled NR 9.  Sell them? [ynaq] (y)").offers
+    assert (offer.quantity, offer.kind, offer.bases) == (
+        3,
+        "scroll: NR 9",
+        (60, 80),
+    )  # 1/2 of 180, 3/8 of 240
+    (unknown,) = parse(
+        "Inuvik offers 90 gold pieces for your scrolls labeled NR 9.  Sell them? [ynaq] (y)"
+    ).offers
     assert (unknown.quantity, unknown.bases) == (None, ())
 
 
@@ -104,7 +110,10 @@ def test_an_offer_for_a_stack_is_divided_by_what_was_dropped():
     ],
 )
 def test_which_offers_give_a_base_price_away(item, amount, kinds):
-    assert parse(f"Inuvik offers {amount} gold pieces for your {item}.  Sell it? [ynaq] (y)").price_kinds == kinds
+    assert (
+        parse(f"Inuvik offers {amount} gold pieces for your {item}.  Sell it? [ynaq] (y)").price_kinds
+        == kinds
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +221,13 @@ def test_leaving_the_dungeon_is_asked():
 
 
 def test_ordinary_messages_report_nothing():
-    for message in ("", "You see here a newt corpse.", "You descend the stairs.", "The newt bites!", "$ - 12 gold pieces."):
+    for message in (
+        "",
+        "You see here a newt corpse.",
+        "You descend the stairs.",
+        "The newt bites!",
+        "$ - 12 gold pieces.",
+    ):
         assert parse(message) is NOTHING
 
 
@@ -226,7 +241,12 @@ def test_no_text_breaks_it(text):
     assert isinstance(parse(text), Events)
 
 
-@given(st.lists(st.sampled_from(("You kill the newt!", "You sold a rock for 1 gold piece.", "The newt bites!")), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(("You kill the newt!", "You sold a rock for 1 gold piece.", "The newt bites!")),
+        max_size=6,
+    )
+)
 def test_joined_pages_count_as_much_as_single_ones(pages):
     joined = parse(" ".join(pages))
     single = [parse(page) for page in pages]

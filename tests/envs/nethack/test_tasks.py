@@ -1,6 +1,6 @@
 """The success tests of the nine tasks in real games: what they must see, must not see, and just miss.
 
-Debug mode makes the situations (see `maestro.envs.nethack.situations`); what is scored there are the agent's own actions.
+Debug mode makes the situations (see `conftest.Play`); what is scored there are the agent's own actions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from maestro.envs import success_tests
 from maestro.envs.nethack import ACTION, situations
 from maestro.envs.nethack.tasks import SUCCESS_TESTS
 
-NINE = ("gnomish", "delphi", "minetown", "transactions", "price", "buc", "goldenexit", "levelupsell", "discoveryhunger")
+NINE = (
+    "gnomish",
+    "delphi",
+    "minetown",
+    "transactions",
+    "price",
+    "buc",
+    "goldenexit",
+    "levelupsell",
+    "discoveryhunger",
+)
 
 
 def test_every_task_has_both_tests_and_they_fit_its_kind():

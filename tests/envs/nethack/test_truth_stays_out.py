@@ -28,7 +28,11 @@ def imports_of(path: Path, at_load_only: bool) -> set[str]:
             module = (node.module or "").removeprefix("maestro.envs.nethack").strip(".")
             found |= {module.split(".")[0]} if module else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[3] for alias in node.names if alias.name.startswith("maestro.envs.nethack.")}
+            found |= {
+                alias.name.split(".")[3]
+                for alias in node.names
+                if alias.name.startswith("maestro.envs.nethack.")
+            }
     return found
 
 
@@ -51,7 +55,9 @@ def test_no_other_room_reads_the_engine():
     assert len(files) > 10
     for path in files:
         text = path.read_text()
-        assert "nethack.engine" not in text and "nethack import engine" not in text and ".truth(" not in text, path
+        assert (
+            "nethack.engine" not in text and "nethack import engine" not in text and ".truth(" not in text
+        ), path
 
 
 def play(disturb) -> list[tuple]:
@@ -94,7 +100,9 @@ def engine_falsified(world):
             truth = world.truth(index)
             truth._read_kills.value += 1000
             truth._read_meals.value += 1000
-            truth._special_levels = {name: place._replace(level=99) for name, place in truth.special_levels.items()}
+            truth._special_levels = {
+                name: place._replace(level=99) for name, place in truth.special_levels.items()
+            }
 
     return falsify
 
