@@ -7,6 +7,7 @@ from maestro.envs.nethack.reference.movement import Mover
 from maestro.envs.nethack.reference.senses import HALLUCINATING, Senses
 
 RETREAT = 5  # steps to a narrow place that are worth going
+RETREATS = 8  # in a row; who does not follow is not worth running from
 APPROACH = 6  # squares from which a skill that fights goes to meet an enemy
 
 
@@ -17,6 +18,8 @@ class Fighter:
         self.senses, self.mover = senses, mover
         self.struck = -1  # square of the last blow
         self.struck_glyph = -1
+        self.retreats = 0  # steps of retreat in short order, and the turn of the last one
+        self.retreated = -100
         self.old_pile = False  # whether objects lay under it, whose age nobody knows
         self.kills: dict[int, tuple[int, int]] = {}  # square -> turn and monster of a kill there
         self.chases: dict[int, int] = {}
@@ -80,6 +83,8 @@ class Fighter:
     def retreat(self) -> int | None:
         """Return a step towards a narrow place when several enemies close in, or None."""
         s = self.senses
+        if self.retreats >= RETREATS and s.turn < self.retreated + 60:
+            return None
         level, near = s.level, [item for item in s.hostiles() if item[2] <= 3 and item[1] not in G.SLUGGISH]
         if (
             len(near) < 2
@@ -97,6 +102,8 @@ class Fighter:
                 if (NEIGHBOURS[cell] & ground).bit_count() <= 3:
                     path = self.mover.path(1 << cell)
                     if path and not enemies >> path[0] & 1:
+                        self.retreats = self.retreats + 1 if s.turn < self.retreated + 60 else 1
+                        self.retreated = s.turn
                         return self.mover.follow(path[:1])
         return None
 

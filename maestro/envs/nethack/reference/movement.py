@@ -122,12 +122,6 @@ class Mover:
         free = self.free(**options) | goals & s.level.holes
         return find_path(s.cell, free, s.level.doors, goals & ~(1 << s.cell))
 
-    def distance_to(self, goals: int) -> int:
-        """Return the number of steps to the nearest goal, 999 where there is none."""
-        s = self.senses
-        rings = waves(1 << s.cell, self.free() | goals, s.level.doors, goals)
-        return len(rings) - 1 if rings[-1] & goals else 999
-
     def follow(self, path: list[int]) -> int:
         """Return the action that makes the first step of a path, or runs its first straight part."""
         s = self.senses

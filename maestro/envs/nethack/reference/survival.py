@@ -12,6 +12,8 @@ FIRST_PRAYER = 110  # turns: prayer timeout starts near 300 and may be 200 when 
 NEXT_PRAYER = 950
 DESPERATE_PRAYER = 400
 ANGRY_PRAYER = 1200
+HUNGER_PRAYER = 850
+PECKISH = 600  # turns until starvation below which a fresh corpse is welcome
 HUNGRY, WEAK, FAINTING = 2, 3, 4
 SPELL_ENERGY = 5
 FRESH = 30  # turns a corpse is surely safe
@@ -23,6 +25,7 @@ class Survivor:
     def __init__(self, senses: Senses, mover: Mover, fighter: Fighter) -> None:
         self.senses, self.mover, self.fighter = senses, mover, fighter
         self.last_prayer = -10_000
+        self.fed_until = 900  # turn at which hunger would end all, by a cautious guess
         self.resting = False
         self.meal = ""  # the monster whose fresh corpse is to be eaten
         self.no_food_until = 0
@@ -51,6 +54,8 @@ class Survivor:
             self.sinned = True
         elif "You feel a hopeful feeling" in message or "well-pleased" in message:
             self.sinned = False
+        if "Your stomach feels content" in message or "hits the spot" in message:
+            self.fed_until = max(self.fed_until, self.senses.turn + 800)
 
     def emergency(self, world: Any, index: int) -> int | None:
         """Return what to do when death is near, or None when it is not."""
@@ -122,7 +127,8 @@ class Survivor:
         """Return what to do about hunger, or None when there is nothing to do."""
         s = self.senses
         if s.hunger < HUNGRY:
-            return None
+            return self._snack(world, index) if s.hunger == HUNGRY - 1 else None
+        self.fed_until = min(self.fed_until, s.turn + 145 if s.hunger == HUNGRY else s.turn + 49)
         near_enemy = any(n <= 2 and k not in G.SLUGGISH for _, k, n in s.hostiles())
         if s.hunger < FAINTING and near_enemy:
             return None
@@ -133,9 +139,21 @@ class Survivor:
             self.meal = ""
             self.no_food_until = s.turn + 3
             return A.EAT
-        if s.hunger >= WEAK and self.may_pray():
+        if s.hunger >= WEAK and self.may_pray(HUNGER_PRAYER):
             return self.pray()
         return None
+
+    def _snack(self, world: Any, index: int) -> int | None:
+        """Eat a fresh corpse before hunger comes, once nothing safe is carried any more."""
+        s = self.senses
+        if not self.fighter.kills or self.fed_until - s.turn > PECKISH or s.hostiles():
+            return None
+        if self._has_safe_food(world, index):
+            return None
+        action = self._corpse()
+        if action == A.EAT:
+            self.fed_until += 300
+        return action
 
     def _has_safe_food(self, world: Any, index: int) -> bool:
         """Tell whether the food that the game offers first is no old corpse."""
@@ -180,6 +198,8 @@ class Survivor:
 
     def answer(self, prompt: str) -> int | None:
         """Answer the questions about food, drink and prayer; None for any other."""
+        if "Stop eating" in prompt:
+            return A.YES
         if "eat it?" in prompt or "eat one?" in prompt:
             named = bool(self.meal) and f" {self.meal} corpse" in prompt
             return A.YES if named or "corpse" not in prompt and "glob" not in prompt else A.NO

@@ -236,3 +236,22 @@ def test_looks_for_stairs_under_objects(painted, brain):
     painted.paint("------", "|...@|", "------")
     painted.say("There is a staircase down here.  You see here a chest.")
     assert brain.act(painted, 0, "descender") == A.DOWN
+
+
+def test_eats_a_fresh_kill_when_nothing_is_carried(painted, brain):
+    painted.paint("------", "|@j..|", "------", names={"j": monster("jackal")})
+    painted.set(turn=600)
+    assert brain.act(painted, 0, "discoverer") == A.EAST
+    painted.say("You kill the jackal!")
+    painted.paint("------", "|@%..|", "------", names={"%": G.BODY + monster("jackal")})
+    painted.set(turn=601)
+    assert brain.act(painted, 0, "discoverer") == A.EAST
+    painted.say()
+    painted.paint("------", "|.@..|", "------")
+    assert brain.act(painted, 0, "discoverer") == A.EAT
+    painted.say("x", "There is a newt corpse here; eat it? [ynq] (n)")
+    assert brain.act(painted, 0, "discoverer") == A.NO
+    painted.say("x", "There is a jackal corpse here; eat it? [ynq] (n)")
+    assert brain.act(painted, 0, "discoverer") == A.YES
+    painted.say("x", "Stop eating? [yn] (y)")
+    assert brain.act(painted, 0, "discoverer") == A.YES
