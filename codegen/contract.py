@@ -214,7 +214,7 @@ class Violation:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest of `known` as a question, or nothing where none is near."""
     names = sorted(set(known))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.55)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if not near:
         near = [each for each in names if len(name) > 3 and (each.startswith(name) or name.startswith(each))][
             :1

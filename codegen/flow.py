@@ -208,17 +208,18 @@ def skill_parts(value: cst.CSTNode) -> Iterator[cst.CSTNode]:
     elif isinstance(value, cst.Subscript):
         yield from skill_parts(value.value)
     elif isinstance(value, cst.Call) and _passes_on(value.func):
-        for arg in value.args:
+        taken = isinstance(value.func, cst.Attribute) and value.func.attr.value in ("get", "pop", "popleft")
+        for arg in value.args[1:] if taken else value.args:  # the first says only which element
             if arg.keyword is None or arg.keyword.value == "default":
                 yield from skill_parts(arg.value)
-        if isinstance(value.func, cst.Attribute) and value.func.attr.value in ("get", "pop", "popleft"):
+        if taken and isinstance(value.func, cst.Attribute):
             yield from skill_parts(value.func.value)
     else:
         yield value
 
 
 _PASSING_BUILTINS = words("max min sorted list tuple set frozenset reversed deque")
-_PASSING_MEMBERS = words("choice sample deque pop popleft")
+_PASSING_MEMBERS = words("choice sample deque get pop popleft")
 
 
 def _passes_on(function: cst.BaseExpression) -> bool:

@@ -213,7 +213,7 @@ def _build(
     in_class = [line for line in lines if line in giver.node.body.body]
     in_init = [line for line in lines if line not in in_class]
     start = _after_docstring(body)
-    body[start:start] = in_class
+    body[start:start] = _below(in_class, start)
     if in_init:
         body = _with_initial(body, in_init, giver)
     methods = [giver.methods[name].node for name in giver.methods if name in needs.methods]
@@ -230,8 +230,18 @@ def _build(
     after_imports = max(
         (i + 1 for i, each in enumerate(top) if _is_import(each)), default=_after_docstring(top)
     )
-    top[after_imports:after_imports] = imports
+    has_imports = after_imports > 0 and _is_import(top[after_imports - 1])
+    top[after_imports:after_imports] = _below(imports, 0 if has_imports else after_imports)
     return new.with_changes(body=top)
+
+
+def _below(statements: Sequence[Any], place: int) -> list[Any]:
+    """Let statements that come below a docstring begin with a blank line, and those at the very top without."""
+    if not statements:
+        return []
+    comments = [line for line in statements[0].leading_lines if line.comment is not None]
+    first = statements[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)] * (place > 0) + comments)
+    return [first, *statements[1:]]
 
 
 def _with_initial(

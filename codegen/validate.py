@@ -55,7 +55,14 @@ def _validate(source: str, contract: Contract, kind: str, tested: Facts | None) 
     module = parse(source, contract)
     if not isinstance(module, cst.Module):
         return module
-    facts = collect(module)
-    context = Context(contract, kind, facts, follow(facts, contract), tested)
-    run_rules([rule(context) for rule in tree_rules() if kind in rule.kinds], facts)
+    try:
+        facts = collect(module)
+        context = Context(contract, kind, facts, follow(facts, contract), tested)
+        run_rules([rule(context) for rule in tree_rules() if kind in rule.kinds], facts)
+    except RecursionError:  # the caller's stack may have been deep already
+        return [
+            Violation(
+                1, 1, "python-syntax", "the code is nested too deeply", "Write it flatter.", contract.file
+            )
+        ]
     return sorted(set(context.violations))

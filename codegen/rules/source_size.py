@@ -17,7 +17,7 @@ class SourceSize(TextRule):
         """Count lines, bytes and the length of every line."""
         lines = source.split("\n")
         if not source.strip():
-            yield self.violation(contract, 1, 1, "the module is empty", "Write the whole module")
+            yield self.violation(contract, 1, 1, "the module is empty", "Write the whole module.")
             return
         num_lines = len(lines) - (lines[-1] == "")
         if num_lines > contract.max_lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codegen.sandbox.layers import Layer, active_layers, bubblewrap, layers
 from codegen.sandbox.outcome import (
     Answer,
     Call,
@@ -18,8 +17,9 @@ from codegen.sandbox.outcome import (
     StateValue,
     TestReport,
 )  # fmt: skip
+from codegen.sandbox.probes import Layer, active_layers, bubblewrap, layers
 from codegen.sandbox.process import Session, open_session
-from codegen.sandbox.run import run
+from codegen.sandbox.script import run
 
 __all__ = [
     "Answer", "Call", "Layer", "Limits", "New", "Raised", "Reason", "Request", "Returned", "RunTest", "SandboxFailure",

@@ -272,7 +272,11 @@ def open_session(
     `restricted=False` hands the module all builtins, which only the tests of the sandbox itself want.
     """
     limits = limits or Limits()
-    session = Session(limits, bubblewrap)
+    try:
+        session = Session(limits, bubblewrap)
+    except OSError as error:
+        yield SandboxFailure("refused", f"no process can be started: {error}")
+        return
     try:
         yield _load(session, source, contract, seed, layers, required, restricted)
     finally:

@@ -19,7 +19,16 @@ from pathlib import Path
 import pytest
 
 from codegen.contract import Contract
-from codegen.sandbox import Call, Limits, Returned, SandboxFailure, SandboxResult, StateValue, active_layers, run
+from codegen.sandbox import (
+    Call,
+    Limits,
+    Returned,
+    SandboxFailure,
+    SandboxResult,
+    StateValue,
+    active_layers,
+    run,
+)
 from codegen.sandbox.process import INSIDE_LAYERS
 from codegen.validate import validate
 
