@@ -158,7 +158,8 @@ class NetHackWorld:
         if self._truths[index] is None:
             from maestro.envs.nethack.engine import Truth
 
-            self._truths[index] = Truth(self.games[index].instance.library_path)
+            game = self.games[index]
+            self._truths[index] = Truth(game.instance.library_path, game.rows["blstats"])
         return self._truths[index]
 
     def close(self) -> None:

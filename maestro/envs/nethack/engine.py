@@ -60,7 +60,8 @@ class Truth(Belongings):
     def __init__(self, library_path: str, blstats: np.ndarray | None = None) -> None:
         """Find the running game's variables and check that they make sense.
 
-        `blstats`, int64 (27,): the game's status line, for that check; None: checked without.
+        `blstats`, int64 (27,): the game's status line, for that check; None: checked without. It is looked at on the
+        first turn only, because later, in the middle of things, it can lag behind the engine.
 
         Raises EngineError where no game has loaded the library, or it is not the engine whose layout is
         known.
@@ -100,7 +101,7 @@ class Truth(Belongings):
                 raise layout.foreign_engine(f"its level {level!r} is at {place}")
         if self.branch_depth not in (2, 3, 4):
             raise layout.foreign_engine(f"its Gnomish Mines branch off at depth {self.branch_depth}")
-        if blstats is not None and blstats[11] and not self.is_over:
+        if blstats is not None and blstats[20] == 1 and not self.is_over:
             shown = tuple(int(blstats[column]) for column in (18, 21, 23, 24))
             read = (self.experience_level, self.hunger, *self.place)
             if shown != read:
