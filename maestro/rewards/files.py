@@ -1,0 +1,185 @@
+"""Reward models on disk: the weights as safetensors, and a card that says what they are and how good.
+
+    <folder>/model.safetensors    weights of every model of the ensemble, `0.message.embedding.weight` and so on
+    <folder>/card.json            see `Card`
+
+The card is written last and names the hash of the weights, so a folder whose writing was cut short is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import torch
+from pydantic import BaseModel, ConfigDict
+from safetensors.torch import load, save
+
+from maestro.errors import FitError
+from maestro.rewards.encode import ENCODER_VERSION
+from maestro.rewards.model import ModelConfig, RewardModel
+from maestro.rewards.quality import Scale
+from maestro.runs import write_atomically
+
+WEIGHTS, CARD = "model.safetensors", "card.json"
+CARD_VERSION = 1
+
+
+class Card(BaseModel):
+    """What a reward model is, for people and for loading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    version: int = CARD_VERSION
+    skill: str
+    skill_sha256: str
+    """Hash of the skill's preference and rules: another text is another reward."""
+    world: str
+    encoder_version: int = ENCODER_VERSION
+    caption_version: int
+    architecture: ModelConfig
+    num_models: int
+    num_parameters: int
+    mean: float
+    """Of the raw rewards over distinct captions."""
+    std: float
+    quantiles: dict[str, float]
+    """Share to quantile of the normalised rewards over distinct captions."""
+    threshold_quantile: float
+    threshold: float | None
+    """Normalised reward below which nothing is paid; None: everything is."""
+    held_out: dict[str, Any]
+    """Accuracy on pairs that are no ties, their number, loss, calibration error, Brier score."""
+    annotator: str
+    """Who judged: 'llm', 'rules' or 'random'; never guessed from anything else."""
+    annotation: dict[str, Any]
+    """Model, prompt and counts of the annotation."""
+    data: dict[str, Any]
+    """Hash and sizes of the data."""
+    fit: dict[str, Any]
+    """The fit's config."""
+    weights_sha256: str
+    maestro_version: str
+
+
+def save_model(folder: Path, models: list[RewardModel], card: dict[str, Any]) -> Card:
+    """Write the weights and the card (everything of `Card` but the hash and what follows from the models).
+
+    Raises FitError where it cannot be written; a model that was there before is then still whole.
+    """
+    weights = {
+        f"{number}.{name}": value.contiguous().cpu()
+        for number, model in enumerate(models)
+        for name, value in model.state_dict().items()
+    }
+    data = save(weights)
+    written = Card(
+        **card,
+        architecture=models[0].config,
+        num_models=len(models),
+        num_parameters=sum(value.numel() for value in weights.values()),
+        weights_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f".{WEIGHTS}.tmp"
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, folder / WEIGHTS)
+        write_atomically(folder / CARD, written.model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        raise FitError(
+            f"the reward model cannot be written: {error}",
+            where=str(folder),
+            hint="free space or fix the permissions, then run fit-reward again",
+        ) from error
+    return written
+
+
+def load_card(folder: Path) -> Card:
+    """Read a reward model's card; raises FitError for a missing, damaged or newer one."""
+    path = folder / CARD
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FitError(
+            "there is no reward model here",
+            where=str(folder),
+            expected=f"{CARD} and {WEIGHTS}",
+            hint="maestro fit-reward --skill ..., or maestro train-skills --stage rewards",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise FitError(
+            f"the card cannot be read: {error}", where=str(path), hint="fit the model again"
+        ) from error
+    version = content.get("version") if isinstance(content, dict) else None
+    if version != CARD_VERSION:
+        raise FitError(
+            f"the card has version {version!r}",
+            where=str(path),
+            expected=f"version {CARD_VERSION}",
+            hint="use the maestro that wrote it, or fit the model again",
+        )
+    try:
+        return Card.model_validate(content)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise FitError(
+            f"{key}: {first['msg']}", where=str(path), expected="a card as fit-reward writes it"
+        ) from None
+
+
+class SkillReward:
+    """A loaded reward model with its scale: normalised rewards for messages and changes."""
+
+    def __init__(self, card: Card, models: list[RewardModel]) -> None:
+        self.card = card
+        self.models = models
+        self.scale = Scale(card.mean, card.std)
+        self.threshold = float("-inf") if card.threshold is None else card.threshold
+
+    @torch.no_grad()
+    def __call__(self, messages: torch.Tensor, changes: torch.Tensor) -> torch.Tensor:
+        """Return normalised rewards, float (B,); arguments as `RewardModel.forward` takes them."""
+        raw = torch.stack([model(messages, changes) for model in self.models]).mean(dim=0)
+        return (raw - self.scale.mean) / self.scale.std
+
+
+def load_reward(folder: Path) -> SkillReward:
+    """Load a reward model; raises FitError where card and weights do not belong together or are of another version."""
+    card = load_card(folder)
+    if card.encoder_version != ENCODER_VERSION:
+        raise FitError(
+            f"the model reads captions of encoder version {card.encoder_version}",
+            where=str(folder),
+            expected=f"version {ENCODER_VERSION}",
+            hint=f"maestro fit-reward --skill {card.skill}",
+        )
+    try:
+        data = (folder / WEIGHTS).read_bytes()
+    except OSError as error:
+        raise FitError(f"the weights cannot be read: {error}", where=str(folder / WEIGHTS)) from error
+    if hashlib.sha256(data).hexdigest() != card.weights_sha256:
+        raise FitError(
+            "the weights are not those the card speaks of",
+            where=str(folder / WEIGHTS),
+            expected=f"sha256 {card.weights_sha256[:12]}...",
+            hint=f"maestro fit-reward --skill {card.skill}",
+        )
+    weights = load(data)
+    models = []
+    for number in range(card.num_models):
+        model = RewardModel(card.architecture)
+        prefix = f"{number}."
+        model.load_state_dict(
+            {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        )
+        models.append(model.eval())
+    return SkillReward(card, models)
