@@ -137,6 +137,7 @@ def _play(config: Config, setup: Setup, evaluation: EvaluationRun) -> tuple[bool
                     progress.on_episode(outcome.record.steps)
             except KeyboardInterrupt:
                 interrupted = True
+                evaluation.reload()
     speed |= {"steps": progress.session_steps, "wall_s": round(progress.elapsed_s, 2)}
     speed["steps_per_s"] = round(progress.steps_per_s, 1) if missing else 0.0
     return interrupted, speed

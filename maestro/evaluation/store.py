@@ -114,6 +114,10 @@ class EvaluationRun:
         self.run.append_record(RECORDS, record.model_dump())
         self._records[record.episode] = record
 
+    def reload(self) -> None:
+        """Read the records again: an interrupt may have struck between writing one and taking note of it."""
+        self._records = read_run_records(self.folder)
+
     def read_file(self, episode: int) -> EpisodeFile:
         """Read an episode's file; raises RecordError."""
         return read_episode(episode_path(self.folder, episode))
