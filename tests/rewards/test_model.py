@@ -24,6 +24,10 @@ def plainly(encoder: MessageEncoder, messages: torch.Tensor) -> torch.Tensor:
     return F.relu(encoder.out(F.max_pool1d(x, 3).flatten(1)))
 
 
+def gradients(encoder: MessageEncoder) -> list[torch.Tensor]:
+    return [p.grad.clone() for p in encoder.parameters() if p.grad is not None]
+
+
 @pytest.fixture(scope="module")
 def model() -> RewardModel:
     torch.manual_seed(0)
@@ -43,11 +47,11 @@ def test_gradients_are_those_of_the_plain_network():
     encoder = MessageEncoder(PRESETS["small"])
     codes = torch.from_numpy(encode_messages(["", "You kill the newt!", "x" * 130]))
     plainly(encoder, codes).sum().backward()
-    wanted = [parameter.grad.clone() for parameter in encoder.parameters()]
+    wanted = gradients(encoder)
     encoder.zero_grad()
     encoder(codes).sum().backward()
-    for parameter, gradient in zip(encoder.parameters(), wanted, strict=True):
-        assert torch.allclose(parameter.grad, gradient, atol=1e-4)
+    for found, expected in zip(gradients(encoder), wanted, strict=True):
+        assert torch.allclose(found, expected, atol=1e-4)
 
 
 def test_the_order_of_messages_does_not_matter(model):
