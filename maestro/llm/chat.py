@@ -18,7 +18,7 @@ import queue
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 from pydantic import Field
@@ -35,6 +35,9 @@ from maestro.llm.messages import (
     Usage,
     check_choice,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass
@@ -170,7 +173,7 @@ class ChatModel(abc.ABC):
         """Give up what is on its way and free connections; the model cannot be used afterwards."""
         self._thread.stop()
 
-    def __enter__(self) -> ChatModel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -86,9 +86,9 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, closers: li
         await asyncio.gather(*others, return_exceptions=True)
         for close in closers:
             await close()
-        loop.stop()
 
     done = asyncio.run_coroutine_threadsafe(end(), loop)
+    done.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
     if threading.current_thread() is thread:  # the garbage collector may call from anywhere
         return
     with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):

@@ -8,9 +8,11 @@ The model's own chat template is applied. Questions that wait are answered toget
 from __future__ import annotations
 
 import asyncio
+import atexit
 import importlib
 import importlib.util
 import time
+import weakref
 from typing import Any
 
 from pydantic import Field
@@ -83,6 +85,14 @@ class VllmModel(ChatModel):
             self._worker = asyncio.create_task(self._work())
         return await future
 
+    def close(self) -> None:
+        """Give up what is on its way and end the engine's processes."""
+        super().close()
+        engine, self._engine = self._engine, None
+        core = getattr(getattr(engine, "llm_engine", None), "engine_core", None)
+        if core is not None:
+            core.shutdown()
+
     async def _work(self) -> None:
         """Answer batches until nothing waits."""
         while self._waiting:
@@ -103,6 +113,8 @@ class VllmModel(ChatModel):
         try:
             if self._engine is None:
                 self._engine = self._load()
+                # multiprocessing waits for the engine's processes when the program ends: end them before that
+                atexit.register(_close, weakref.ref(self))
             return [self._outcome(output, begun) for output in self._chat(requests)]
         except Exception as error:  # noqa: BLE001  the engine raises many kinds, and a batch must have outcomes
             if self._engine is not None and len(requests) > 1:
@@ -149,6 +161,12 @@ def sampling_params(sampling: Sampling) -> Any:
         logprobs=sampling.top_logprobs or None,
         structured_outputs=structured(choice=list(choices)) if choices else None,
     )
+
+
+def _close(model: weakref.ref[VllmModel]) -> None:
+    alive = model()
+    if alive is not None:
+        alive.close()
 
 
 def _vllm() -> Any:
