@@ -7,7 +7,7 @@ import libcst as cst
 from codegen.contract import words
 from codegen.facts import walk
 from codegen.flow import Key
-from codegen.rules._numbers import upper_bound
+from codegen.rules._loops import loops_around, range_bound, rounds
 from codegen.rules._rule import Rule
 
 MAX_RANGE = 10_000
@@ -23,7 +23,7 @@ class BoundedLoops(Rule):
         if not isinstance(node.func, cst.Name) or node.func.value != "range":
             return
         for arg in node.args[:2]:
-            bound = self._bound(arg.value)
+            bound = range_bound(arg.value, self.flow)
             if bound is None:
                 hint = "Write `range(min(n, 1000))`."
                 self.report(arg, "it cannot be seen how long this range is", hint)
@@ -39,45 +39,13 @@ class BoundedLoops(Rule):
         self._check(node)
 
     def _check(self, node: cst.For | cst.CompFor) -> None:
-        size = self._size(node)
-        for outer in self._outer(node):
-            size *= self._size(outer)
+        size = rounds([node, *loops_around(node, self.facts)], self.flow)
         if size > MAX_NESTED:
             self.report(
                 node, f"nested loops run up to {int(size)} times, more than {MAX_NESTED}", "Loop over less."
             )
         if isinstance(node, cst.For):
             self._check_growth(node)
-
-    def _outer(self, node: cst.CSTNode) -> list[cst.For | cst.CompFor]:
-        """List the loops around a loop, inside the same function."""
-        found = [each for each in self.facts.ancestors(node) if isinstance(each, (cst.For, cst.CompFor))]
-        for each in self.facts.ancestors(node):
-            comprehension = isinstance(each, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp))
-            if comprehension and node is not each.for_in and each.for_in not in found:
-                found.append(each.for_in)
-        return found
-
-    def _size(self, node: cst.For | cst.CompFor) -> float:
-        """Give how often a loop can run; 10 where it runs over values whose number is not written in the source."""
-        values = node.iter
-        if (
-            isinstance(values, cst.Call)
-            and isinstance(values.func, cst.Name)
-            and values.func.value == "range"
-        ):
-            bounds = [self._bound(arg.value) for arg in values.args[:2]]
-            return max(1.0, sum(each for each in bounds if each is not None))
-        return 10
-
-    def _bound(self, value: cst.BaseExpression) -> float | None:
-        if isinstance(value, cst.Attribute) and self.flow.is_state(value.value):
-            return 1000
-        if isinstance(value, cst.BinaryOperation):
-            left, right = self._bound(value.left), self._bound(value.right)
-            if left is not None and right is not None and isinstance(value.operator, (cst.Add, cst.Subtract)):
-                return left + right
-        return upper_bound(value, self.flow)
 
     def _check_growth(self, loop: cst.For) -> None:
         """Refuse `for x in xs: xs.append(x)`, also through another name for the same list."""
