@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from maestro.envs.nethack.scenarios.hero import Hero
+from maestro.envs.nethack.scenarios.plan import DOOM
 
 _CLIMB_QUESTION = "Beware, there will be no return!  Still climb? [yn] (n)"
 LEFT = "the hero left the dungeon by the stairs up of its first level, which ends the game"
@@ -54,9 +55,12 @@ def _go_down(hero: Hero) -> None:
         _search_stairs(hero)
         return
     way = hero.luck.choice(known)
+    if len(known) > 1 and hero.plan.mishap == "stubborn" and hero.times_down < 3:
+        way = hero.plan.mishap_way
     if hero.near != f"down {way}":
         hero.near = f"down {way}" if hero.luck.random() < 0.6 else ""
         return
+    hero.times_down += len(known) > 1
     below = ways[way]
     back = {place: f"up {name}" for name, place in hero.plan.ways_up(below).items()}
     hero.arrive(below, back.get(hero.place, ""))
@@ -154,7 +158,18 @@ def _mishaps(hero: Hero) -> None:
     """Let what is rare happen: a trap door, a flash of light, a strange potion."""
     luck, place = hero.luck, hero.place
     dungeon, level = place
-    if luck.random() < 0.002 and (dungeon, level + 1) in hero.plan.ways_down(place).values():
+    if (
+        hero.plan.mishap == "fall"
+        and not hero.has_fallen
+        and hero.turn > hero.plan.mishap_turn
+        and 1 < level < 5
+    ):
+        hero.has_fallen = True
+        depth = level + luck.randint(2, 4)
+        if dungeon == DOOM:
+            hero.arrive((DOOM, depth), "")
+            hero.say("A trap door opens up under you! You fall through...")
+    elif luck.random() < 0.002 and (dungeon, level + 1) in hero.plan.ways_down(place).values():
         hero.arrive((dungeon, level + 1), "")
         hero.say("A trap door opens up under you!")
     elif luck.random() < 0.003:

@@ -211,27 +211,27 @@ _PRICED, _NOT_PRICED = _counter("num_prices_identified", "shopkeeper")
 _CHECKED, _NOT_CHECKED = _counter("num_curse_checks", "altar")
 
 GOALS: Mapping[str, Goal] = {
-    "gnomish": Goal("be on a level of the Gnomish Mines.", _gnomish, _no_mines, 0.7),
-    "minetown": Goal("be on Minetown's level.", _minetown, _no_minetown, 0.5),
-    "delphi": Goal("be on the Oracle's level.", _delphi, _no_delphi, 0.5),
-    "transactions": Goal("sell something to a shopkeeper.", _SOLD, _NOT_SOLD, 0.5),
-    "price": Goal("learn a price from a shopkeeper's offer.", _PRICED, _NOT_PRICED, 0.5),
-    "buc": Goal("find out on an altar about something collected.", _CHECKED, _NOT_CHECKED, 0.5),
+    "gnomish": Goal("be on a level of the Gnomish Mines.", _gnomish, _no_mines, 0.8),
+    "minetown": Goal("be on Minetown's level.", _minetown, _no_minetown, 0.8),
+    "delphi": Goal("be on the Oracle's level.", _delphi, _no_delphi, 0.8),
+    "transactions": Goal("sell something to a shopkeeper.", _SOLD, _NOT_SOLD, 0.8),
+    "price": Goal("learn a price from a shopkeeper's offer.", _PRICED, _NOT_PRICED, 0.7),
+    "buc": Goal("find out on an altar about something collected.", _CHECKED, _NOT_CHECKED, 0.8),
     "goldenexit": Goal(
         f"leave the dungeon by its first level after having been on levels 1 to 3, with {_KILLS} kills and "
-        f"{_GOLD} gold pieces.", _golden_exit, _no_golden_exit, 0.5,
+        f"{_GOLD} gold pieces.", _golden_exit, _no_golden_exit, 0.8,
     ),
     "levelupsell": Goal(
         f"reach experience level {_LEVEL} before leaving the first level, then sell something, and live {_STEPS} "
-        "steps longer.", _level_up_sell, _no_level_up_sell, 0.4,
+        "steps longer.", _level_up_sell, _no_level_up_sell, 0.6,
     ),
     "discoveryhunger": Goal(
         "come to the Oracle's level for the first time after a meal in the Mines that was begun hungry.",
-        _discovery_hunger, _no_discovery_hunger, 0.4,
+        _discovery_hunger, _no_discovery_hunger, 0.6,
     ),
     "training": Goal(
         "go down and up again several times, and choose every skill that could start now and then.",
-        _practice, _no_practice, 0.7,
+        _practice, _no_practice, 0.8,
     ),
 }  # fmt: skip
 """Task to what its policy shall reach in the simulation."""

@@ -62,6 +62,9 @@ class Hero:
         self.message, self.prompt = "", ""
         self.blind_until = self.hallucinating_until = 0
         self.prayed = 0
+        self.has_fallen = False
+        self.times_down = 0
+        """How often one of two staircases down was taken."""
         self.over = ""
         self.arrive((DOOM, 1), "")
 
@@ -206,6 +209,8 @@ class Hero:
         hidden |= {f"up {way}": luck.uniform(0.0, 0.9) for way in plan.ways_up(place)}
         if place == (DOOM, 1):
             hidden["up main"] = 0.0  # the hero begins on it
+        if plan.mishap == "hidden" and "down branch" in hidden:
+            hidden["down branch"] = 0.97
         if place in plan.shops:
             hidden["shop"] = luck.uniform(0.2, 0.8)
         if place in plan.altars:

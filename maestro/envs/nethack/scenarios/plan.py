@@ -9,6 +9,10 @@ DOOM, MINES, SOKOBAN = "Dungeons of Doom", "Gnomish Mines", "Sokoban"
 LAST_LEVEL = 25
 """The simulation goes no deeper; nobody's skills do."""
 
+MISHAPS = ("", "", "fall", "stubborn", "hidden")
+"""What a game may hold in store to see whether a policy finds back: nothing; a fall through several levels; luck that
+sends the hero down the same of two staircases three times; a second staircase that is found last of all."""
+
 Place = tuple[str, int]
 """A dungeon's name and the number of a level in it."""
 
@@ -27,6 +31,12 @@ class Plan:
     """8 or 9."""
     shops: frozenset[Place]
     altars: frozenset[Place]
+    mishap: str = ""
+    """One of MISHAPS."""
+    mishap_turn: int = 0
+    """When it happens, if it is one that happens."""
+    mishap_way: str = "main"
+    """The staircase that luck prefers, if it does."""
 
     @property
     def sokoban_depth(self) -> int:
@@ -95,4 +105,7 @@ def draw_plan(luck: random.Random) -> Plan:
         mines_levels=luck.randint(8, 9),
         shops=frozenset(shops),
         altars=frozenset(altars),
+        mishap=luck.choice(MISHAPS),
+        mishap_turn=luck.randint(300, 1500),
+        mishap_way=luck.choice(("main", "branch")),
     )

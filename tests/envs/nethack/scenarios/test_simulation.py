@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -72,7 +73,7 @@ def test_states_are_consistent_in_every_dungeon(seed, weights):
         assert state.turn > before.turn
         assert state.max_depth == max(before.max_depth, state.depth)
         assert before.branch_depth is None or state.branch_depth == before.branch_depth
-        assert abs(state.depth - before.depth) <= 1
+        assert abs(state.depth - before.depth) <= (4 if plan.mishap == "fall" else 1)
         for counter in ("kills", "items_sold", "prices_identified", "curse_checks", "meals"):
             assert getattr(state, f"num_{counter}") >= getattr(before, f"num_{counter}")
         assert state.num_prices_identified <= state.num_items_sold
@@ -208,3 +209,20 @@ def test_a_skill_by_name_has_its_own_idea_of_ending():
     assert skill.should_terminate(start._replace(level=2, depth=2), start, frozenset())
     assert not skill.should_terminate(start._replace(turn=40), start, frozenset())
     assert place_name(start._replace(dungeon=MINES, level=2)) == "Mines 2"
+
+
+def test_mishaps_come_as_planned():
+    below = []
+    for seed in range(12):
+        game = DungeonSimulation(SKILLS, seed, plan=replace(PLAN, mishap="stubborn", mishap_way="branch"))
+        begin_at(game, (DOOM, 3), "up main", 1.0, max_hp=99, hp=99)
+        below.append(game.choose("descender")[-1].dungeon)
+    assert set(below) == {MINES}
+
+    game = DungeonSimulation(SKILLS, 1, plan=replace(PLAN, mishap="fall", mishap_turn=200))
+    begin_at(game, (DOOM, 3), "up main", turn=190, max_hp=99, hp=99)
+    assert game.choose("discoverer")[-1].depth in (5, 6, 7)
+
+    game = DungeonSimulation(SKILLS, 1, plan=replace(PLAN, mishap="hidden"))
+    begin_at(game, (DOOM, 3), "up main", 0.95)
+    assert "down branch" not in game._hero.level.found
