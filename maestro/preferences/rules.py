@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from maestro.preferences.pairs import Preference
 from maestro.preferences.transitions import Transition
@@ -47,11 +48,12 @@ def _conditions(rule: PreferenceRule) -> list[_Condition]:
 
 def _says(field: str, pattern: str) -> _Condition:
     search = re.compile(pattern).search
-    place = Transition._fields.index(field)
-    return lambda row: search(row[place]) is not None
+    read: Callable[[Transition], str] = attrgetter(field)
+    return lambda row: search(read(row)) is not None
 
 
 def _moves(field: str, word: str) -> _Condition:
-    before, after = (Transition._fields.index(f"{field}_{when}") for when in ("before", "after"))
+    before: Callable[[Transition], int] = attrgetter(f"{field}_before")
+    after: Callable[[Transition], int] = attrgetter(f"{field}_after")
     sign = _SIGNS[word]
-    return lambda row: (row[after] > row[before]) - (row[after] < row[before]) == sign
+    return lambda row: (after(row) > before(row)) - (after(row) < before(row)) == sign

@@ -62,6 +62,8 @@ class Annotator(Protocol):
     """Answers that may be lost in a crash because giving them again costs nothing: written together."""
     prices: tuple[float, float] | None
     """Of a million prompt tokens and a million tokens of answers; None where nobody said."""
+    typical_tokens: tuple[int, int]
+    """Of a question and its answer, roughly and rather too many; (0, 0) where no model is asked."""
 
     def identity(self) -> dict[str, Any]:
         """Describe as plain data all that an answer depends on besides the captions."""

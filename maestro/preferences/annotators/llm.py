@@ -29,6 +29,7 @@ _CHOICES = tuple(ANSWERS)
 _REASON_TOKENS = {"brief": 256, "full": 2048}
 _VERDICT_TOKENS = 8
 _FREE_VERDICT_TOKENS = 64
+_CAPTION_TOKENS = 200  # both of them, roughly
 _FATAL = ("wrong_model", "unauthorised", "not_recorded")
 """Failures that every further question would share."""
 _MOST_FAILURES_IN_A_ROW = 50
@@ -86,6 +87,14 @@ class LlmAnnotator:
     def prices(self) -> tuple[float, float] | None:
         prompt, completion = self._model.settings.price_prompt, self._model.settings.price_completion
         return None if prompt is None and completion is None else (prompt or 0.0, completion or 0.0)
+
+    @property
+    def typical_tokens(self) -> tuple[int, int]:
+        texts = self._templates.system + self._templates.question + self._templates.reason
+        prompt = len(texts) // 3 + _CAPTION_TOKENS
+        if self._settings.reasoning == "none":
+            return prompt, self._verdict.max_tokens
+        return 2 * prompt + self._reason.max_tokens, self._reason.max_tokens + self._verdict.max_tokens
 
     def identity(self) -> dict[str, Any]:
         reasons = self._settings.reasoning != "none"

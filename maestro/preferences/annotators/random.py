@@ -17,6 +17,7 @@ class RandomAnnotator:
     symmetric = False
     batch = 1_000
     prices = None
+    typical_tokens = (0, 0)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

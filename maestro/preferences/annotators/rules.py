@@ -18,6 +18,7 @@ class RulesAnnotator:
     symmetric = True
     batch = 1_000
     prices = None
+    typical_tokens = (0, 0)
 
     def __init__(self, settings: AnnotatorSettings) -> None:
         """Raises AnnotationError where there are no rules."""

@@ -1,0 +1,262 @@
+"""Annotate: put a plan's questions to an annotator until the store has every answer.
+
+What the store knows is not asked again, so a run that was stopped or killed goes on where it was, and the same
+command given twice asks nothing the second time. Memory does not grow with the number of pairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maestro.errors import AnnotationError, ConfigError
+from maestro.parallel import map_tasks
+from maestro.preferences.annotators import Annotator, AnnotatorSettings, make_annotator
+from maestro.preferences.judgements import Context, Failure, Judgement, Question
+from maestro.preferences.pairs import Preference
+from maestro.preferences.questions import Plan, Shard
+from maestro.preferences.store import JudgementStore
+
+_TASK_QUESTIONS = 256
+_ENOUGH = 200
+"""Answers before the share of unparsed ones can end a run early."""
+_SAMPLES = 5
+_BATCH_S = 0.5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a run before its last question."""
+
+    max_cost: float | None = None
+    """Of all sessions together, in the currency of the model's prices."""
+    max_unparsed: float = 0.05
+    """Share of questions without a usable answer."""
+
+
+@dataclass
+class Progress:
+    """How far a run is; the same object is updated as it goes."""
+
+    total: int
+    """Questions of the whole shard, both orders counted; equal captions not."""
+    known: int = 0
+    """Answered before this session (as far as the plan has been read)."""
+    answered: int = 0
+    """In this session."""
+    unparsed: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    """Of all sessions together; None where there are no prices."""
+    samples: list[str] = field(default_factory=list)
+    """Some answers that could not be understood."""
+    failures: list[str] = field(default_factory=list)
+    stopped: str = ""
+    """Why the run ended before everything was answered; empty otherwise."""
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        """Answers a second in this session."""
+        return self.answered / max(time.monotonic() - self.started, 1e-9)
+
+
+class QuestionsTask(NamedTuple):
+    """Questions for a worker elsewhere."""
+
+    settings: AnnotatorSettings
+    questions: list[Question]
+    known_models: list[str]
+
+
+def annotate(
+    plan: Plan,
+    settings: AnnotatorSettings,
+    annotator: Annotator,
+    context: Context,
+    store: JudgementStore,
+    *,
+    shard: Shard = Shard(),
+    limits: Limits = Limits(),
+    engine: str = "process",
+    workers: int = 0,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Progress:
+    """Ask what the store lacks.
+
+    Raises AnnotationError where the annotator cannot go on or too many answers cannot be used, StoreError where the
+    store cannot be written; what was answered until then is kept either way. `Progress.stopped` says whether
+    `max_cost` ended it.
+    """
+    if limits.max_cost is not None and annotator.prices is None:
+        raise ConfigError(
+            "the cost cannot be limited: the model's prices are not known",
+            where="--max-cost",
+            hint="put [llm_settings] price_prompt and price_completion (of a million tokens) into the --settings file",
+        )
+    runner = _Runner(plan, annotator, context, store, shard, limits, on_progress)
+    with store.working_on(context, str(shard)):
+        known_models = store.models(context)
+        questions = runner.open_questions()
+        first = next(questions, None)
+        if first is None:
+            return runner.progress
+        annotator.check(known_models)
+        questions = itertools.chain([first], questions)
+        if engine == "process" and workers == 0:
+            runner.take(annotator.annotate(questions), annotator.batch)
+        else:
+            tasks = _tasks(questions, settings, known_models)
+            for _, results in map_tasks(answer_questions, tasks, engine=engine, workers=workers):
+                runner.take(results, len(results) or 1)
+    return runner.conclude()
+
+
+def answer_questions(task: QuestionsTask) -> list[Judgement | Failure]:
+    """Answer a worker's share."""
+    return list(
+        _annotator(task.settings.model_dump_json(), tuple(task.known_models)).annotate(task.questions)
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _annotator(settings: str, known_models: tuple[str, ...]) -> Annotator:
+    annotator = make_annotator(AnnotatorSettings.model_validate_json(settings))
+    annotator.check(list(known_models))
+    return annotator
+
+
+def _tasks(
+    questions: Iterator[Question], settings: AnnotatorSettings, known_models: list[str]
+) -> Iterator[QuestionsTask]:
+    while part := list(itertools.islice(questions, _TASK_QUESTIONS)):
+        yield QuestionsTask(settings, part, known_models)
+
+
+class _Runner:
+    """One session: which questions are open, what has come back, and whether to go on."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        annotator: Annotator,
+        context: Context,
+        store: JudgementStore,
+        shard: Shard,
+        limits: Limits,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._plan, self._annotator, self._context, self._store = plan, annotator, context, store
+        self._shard, self._limits, self._on_progress = shard, limits, on_progress
+        self._asked: dict[bytes, Question] = {}
+        """Open questions that were handed out."""
+        spent = store.spent(context)
+        self._before = spent
+        total = len(plan.pairing) * (2 if plan.both_orders else 1) // shard.count
+        self.progress = Progress(total, cost=self._cost(spent.prompt_tokens, spent.completion_tokens))
+
+    def open_questions(self) -> Iterator[Question]:
+        """Yield what is neither answered nor under way, reading the plan block by block."""
+        for block in self._plan.blocks(self._shard):
+            keys = [key for asked in block for key in (asked.forward, asked.backward) if key is not None]
+            known = set(self._store.verdicts(keys)) | self._asked.keys()
+            for asked in block:
+                for question in self._plan.questions(asked):
+                    if question.key in known:
+                        self.progress.known += 1
+                    elif self._is_affordable():
+                        known.add(question.key)  # the same pair may come twice in a block
+                        self._asked[question.key] = question
+                        yield question
+                    else:
+                        return
+            self._on_progress(self.progress)
+
+    def take(self, results: Iterable[Judgement | Failure], batch: int) -> None:
+        """Write results as they come, `batch` at a time (a smaller one where half a second has passed)."""
+        judgements: list[Judgement] = []
+        written = time.monotonic()
+        for result in results:
+            if isinstance(result, Failure):
+                self._note_failure(result)
+                continue
+            judgements.append(result)
+            if len(judgements) >= batch or time.monotonic() - written > _BATCH_S:
+                self._write(judgements)
+                judgements, written = [], time.monotonic()
+        if judgements:
+            self._write(judgements)
+
+    def conclude(self) -> Progress:
+        """Judge the whole session."""
+        self._check_unparsed(least=1)
+        self._on_progress(self.progress)
+        return self.progress
+
+    def _write(self, judgements: list[Judgement]) -> None:
+        captions = [(shown.id, shown.caption) for j in judgements for shown in self._asked[j.key][1:]]
+        self._store.add(self._context, judgements, captions)
+        progress = self.progress
+        for judgement in judgements:
+            del self._asked[judgement.key]
+            progress.prompt_tokens += judgement.prompt_tokens
+            progress.completion_tokens += judgement.completion_tokens
+            if judgement.verdict is Preference.UNPARSED:
+                progress.unparsed += 1
+                if len(progress.samples) < _SAMPLES:
+                    progress.samples.append(judgement.reply)
+        progress.answered += len(judgements)
+        before = self._before
+        progress.cost = self._cost(
+            before.prompt_tokens + progress.prompt_tokens,
+            before.completion_tokens + progress.completion_tokens,
+        )
+        self._on_progress(progress)
+        self._check_unparsed(least=_ENOUGH)
+
+    def _note_failure(self, failure: Failure) -> None:
+        with contextlib.suppress(KeyError):
+            del self._asked[failure.key]
+        self._store.add_failures(self._context, [failure])
+        self.progress.failed += 1
+        if len(self.progress.failures) < _SAMPLES:
+            self.progress.failures.append(f"{failure.reason}: {failure.what}")
+        self._check_unparsed(least=_ENOUGH)
+
+    def _check_unparsed(self, least: int) -> None:
+        """End a run whose answers are mostly useless before it costs more."""
+        progress = self.progress
+        useless, asked = progress.unparsed + progress.failed, progress.answered + progress.failed
+        if asked < least or useless <= self._limits.max_unparsed * asked:
+            return
+        shown = "; ".join(repr(sample[:160]) for sample in [*progress.samples, *progress.failures][:3])
+        raise AnnotationError(
+            f"{useless:,} of {asked:,} questions got no answer that can be used ({useless / asked:.1%}): {shown}",
+            expected=f"at most {self._limits.max_unparsed:.0%}",
+            hint="change the prompt, the model or --reasoning; answers so far are kept, and changed questions are new ones",
+        )
+
+    def _is_affordable(self) -> bool:
+        """Tell whether one more question fits under the limit, beside those that are under way."""
+        limit, cost = self._limits.max_cost, self.progress.cost
+        if limit is None or cost is None:
+            return True
+        answered = self._before.questions + self.progress.answered
+        each = cost / answered if answered else self._cost(*self._annotator.typical_tokens) or 0.0
+        if cost + each * (len(self._asked) + 1) <= limit:
+            return True
+        self.progress.stopped = f"the cost limit of {limit:g} is reached ({cost:.4g} spent)"
+        return False
+
+    def _cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        prices = self._annotator.prices
+        if prices is None:
+            return None
+        return (prices[0] * prompt_tokens + prices[1] * completion_tokens) / 1_000_000
