@@ -15,7 +15,7 @@ from maestro.envs.nethack.reference.bitboard import (
 from maestro.envs.nethack.reference.memory import GIVE_UP_KICKS
 from maestro.envs.nethack.reference.senses import CONFUSED, MINES, STUNNED, Senses
 
-EYE_WAITS = 25  # rests of up to 25 turns before a floating eye in the way is struck after all
+EYE_WAITS = 60  # rests of up to 25 turns before a floating eye in the way is struck after all
 _HELD = ("pit", "trap", "stuck", "web", "crawl", "climb", "You are held", "escape", "vault")
 
 
