@@ -130,7 +130,7 @@ class EngineError(MaestroError):
 class ChatError(MaestroError):
     """A language model did not answer, or answered with what cannot be used.
 
-    `reason` is the machine's word for the cause; `maestro.llm.chat.REASONS` lists them.
+    `reason` is the machine's word for the cause; `maestro.llm.messages.REASONS` lists them.
     """
 
     def __init__(

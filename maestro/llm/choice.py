@@ -27,15 +27,15 @@ class ChoiceCheck:
     found: str
 
 
-def check_constrained_choice(model: ChatModel) -> list[ChoiceCheck]:
-    """Ask every server a question whose natural answer lies outside the choices.
+def check_constrained_choice(model: ChatModel, servers: Sequence[str] | None = None) -> list[ChoiceCheck]:
+    """Ask every server (or `servers` of them) a question whose natural answer lies outside the choices.
 
     Unknown parameters are ignored with HTTP 200 by most servers (`guided_choice` is one, since vLLM 0.12), so a
     constraint may vanish without any error. Recorded replies are not checked: the list is empty.
     """
     if not model.live:
         return []
-    return [_check(model, server) for server in model.servers]
+    return [_check(model, server) for server in (model.servers if servers is None else servers)]
 
 
 def choice_probabilities(reply: Reply, choices: Sequence[str]) -> dict[str, float] | None:

@@ -33,9 +33,14 @@ class Finding:
 
 
 def check(spec: str, **settings: Any) -> list[Finding]:
-    """Check everything about `spec`; broken things are findings, never exceptions.
+    """List everything that `findings` yields."""
+    return list(findings(spec, **settings))
 
-    Asks each server three short questions; a server that does not answer costs at most a minute.
+
+def findings(spec: str, **settings: Any) -> Iterator[Finding]:
+    """Check everything about `spec`, as it is found out; broken things are findings, never exceptions.
+
+    Asks each server three short questions; a server that does not answer costs at most two minutes.
     """
     settings.setdefault("max_in_flight", 4)
     if spec.startswith(("openai:", "hf:")):
@@ -44,9 +49,10 @@ def check(spec: str, **settings: Any) -> list[Finding]:
     try:
         model = load_chat_model(spec, **settings)
     except MaestroError as error:
-        return [Finding("llm", "fail", str(error))]
+        yield Finding("llm", "fail", str(error))
+        return
     with model:
-        return list(_look(model))
+        yield from _look(model)
 
 
 def _look(model: ChatModel) -> Iterator[Finding]:
@@ -59,15 +65,13 @@ def _look(model: ChatModel) -> Iterator[Finding]:
             yield from _key(server)
     answering = []
     for info in model.describe():
-        finding = _listing(info, getattr(model, "model", ""))
-        yield finding
+        yield _listing(info, getattr(model, "model", ""))
         answer = _answer(model, info.url)
         yield answer
         if answer.status != "fail":
             answering.append(info.url)
-    for choice in check_constrained_choice(model):
-        if choice.server in answering:
-            yield from _choice(choice)
+    for choice in check_constrained_choice(model, answering):
+        yield from _choice(choice)
 
 
 def _replay(model: ReplayModel) -> Iterator[Finding]:

