@@ -3,9 +3,12 @@
     maestro doctor
     maestro doctor --json
     maestro doctor --run /data/runs
+    maestro doctor --llm openai:llama@http://localhost:8000/v1
 
 Looks at Python, the packages and their versions, the game engine (by playing it for a moment), torch and GPUs, the
-content folders, the folder for runs, and the terminal. The exit code is 1 when something is broken.
+content folders, the folder for runs, and the terminal. With `--llm` it looks at that language model instead: whether
+each server answers, which models it has, whether it obeys constrained choice (asked a question whose natural answer
+lies outside the choices), and whether it tells how likely each choice was. The exit code is 1 when something is broken.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from maestro.commands._output import print_json
 from maestro.content import Content
 from maestro.envs import make_world, world_names
 from maestro.errors import DependencyError, MaestroError
+from maestro.llm.doctor import findings
 from maestro.runs import runs_root, versions
 
 DISTRIBUTION = "maestro-skills"
@@ -54,6 +58,8 @@ class Config:
     """The folder for runs to check; without it MAESTRO_RUNS or ./runs."""
     content: Path | None = None
     """A folder with skills, prompts or meta_policies of your own, searched first."""
+    llm: str | None = None
+    """A language model to look at, and at nothing else: replay, openai:<model>@<url>[,<url>...], hf:<model>, ..."""
     json: bool = False
     """Print one JSON object."""
 
@@ -87,6 +93,8 @@ def run(config: Config) -> int:
 
 
 def _groups(config: Config) -> list[Callable[[], Iterator[Check]]]:
+    if config.llm is not None:
+        return [lambda: _llm(config.llm or "")]
     return [
         _python,
         _packages,
@@ -98,6 +106,11 @@ def _groups(config: Config) -> list[Callable[[], Iterator[Check]]]:
         lambda: _run_folder(config.run),
         _terminal,
     ]
+
+
+def _llm(spec: str) -> Iterator[Check]:
+    for finding in findings(spec):
+        yield Check(**asdict(finding))
 
 
 def _python() -> Iterator[Check]:

@@ -129,3 +129,15 @@ def test_the_real_torch_answers():
     )
     assert result.returncode == 0, result.stdout
     assert "gpu" in [check["name"] for check in json.loads(result.stdout)["checks"]]
+
+
+def test_only_the_language_model_is_looked_at(capsys, tmp_path):
+    (tmp_path / "1.md").write_text("---\nauthor: us\n---\n<!-- user -->\nhi\n<!-- reply -->\nho\n")
+    checks = diagnose(capsys, "--llm", f"replay:{tmp_path}")
+    assert {name: check["status"] for name, check in checks.items()} == {"llm": "ok", "replies": "ok"}
+
+
+def test_a_broken_language_model_is_a_finding(capsys):
+    checks = diagnose(capsys, "--llm", "opneai:m@http://localhost:1/v1")
+    assert checks["llm"]["status"] == "fail"
+    assert "did you mean 'openai'" in checks["llm"]["found"]
