@@ -2,7 +2,7 @@
 
 Version 0.36 opens a new connection for every question: 230 answers/s were seen from a vLLM server with it, and at
 some hundreds a second the machine runs out of ports. `PooledClient` lends the client one aiohttp session instead.
-Versions from 1.0 on keep connections by themselves; there it changes nothing. docs/benchmarks.md has the figures.
+Versions from 1.0 on keep connections by themselves; there it changes nothing. docs/decisions/016-chat-client.md has the figures.
 """
 
 from __future__ import annotations

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -163,3 +165,31 @@ def test_missing_aiohttp_is_explained(monkeypatch):
     monkeypatch.delitem(sys.modules, "maestro.llm._hub", raising=False)
     with pytest.raises(DependencyError, match=r"huggingface_hub\[inference\]"):
         load_chat_model("openai:m@http://localhost:1/v1")
+
+
+@pytest.mark.parametrize("how", ["ask(requests[0])", "complete_many(requests)"])
+def test_interrupt_ends_a_program_at_once(how, serve, fake):
+    server = serve(fake.stall)
+    code = f"""
+from maestro.llm import Request, load_chat_model
+requests = [Request(({{"role": "user", "content": str(n)}},)) for n in range(100)]
+with load_chat_model({server.spec!r}) as model:
+    try:
+        print("waiting", flush=True)
+        print(list(model.{how}))
+    except KeyboardInterrupt:
+        print("interrupted", model.totals.num_replies)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    deadline = time.monotonic() + 20
+    while not server.requests and time.monotonic() < deadline:
+        time.sleep(0.02)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    said, complaints = process.communicate(timeout=30)
+    assert (said, complaints, process.returncode) == ("interrupted 0\n", "", 0)
+    assert time.monotonic() - begun < 5
