@@ -19,7 +19,7 @@ from maestro.parallel import map_tasks
 from maestro.preferences.annotators import Annotator, AnnotatorSettings, make_annotator
 from maestro.preferences.judgements import Context, Failure, Judgement, Question
 from maestro.preferences.pairs import Preference
-from maestro.preferences.questions import Plan, Shard
+from maestro.preferences.questions import ALL, Plan, Shard
 from maestro.preferences.store import JudgementStore
 
 _TASK_QUESTIONS = 256
@@ -37,6 +37,9 @@ class Limits:
     """Of all sessions together, in the currency of the model's prices."""
     max_unparsed: float = 0.05
     """Share of questions without a usable answer."""
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass
@@ -83,8 +86,8 @@ def annotate(
     context: Context,
     store: JudgementStore,
     *,
-    shard: Shard = Shard(),
-    limits: Limits = Limits(),
+    shard: Shard = ALL,
+    limits: Limits = NO_LIMITS,
     engine: str = "process",
     workers: int = 0,
     on_progress: Callable[[Progress], None] = lambda progress: None,

@@ -29,6 +29,9 @@ class Shard(NamedTuple):
         return f"{self.number + 1}of{self.count}"
 
 
+ALL = Shard()
+
+
 def parse_shard(text: str) -> Shard:
     """Read `2/5`, the second of five; raises ConfigError."""
     number, slash, count = text.partition("/")
@@ -60,7 +63,7 @@ class Plan:
         self._rows: list[Transition] = rows_of(table)
         self._shown: list[Shown | None] = [None] * len(self._rows)
 
-    def blocks(self, shard: Shard = Shard()) -> Iterator[list[Asked]]:
+    def blocks(self, shard: Shard = ALL) -> Iterator[list[Asked]]:
         """Yield the pairs of a shard, some thousand at a time."""
         for block in self.pairing.blocks():
             asked = [self._asked(first, second) for first, second in block.tolist()]
