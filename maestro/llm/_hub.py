@@ -122,7 +122,7 @@ def read_reply(output: Any, server: str) -> Reply:
         raise BadReplyError("the answer has no choices", sample=shorten(str(output)))
     message = getattr(choices[0], "message", None)
     content = getattr(message, "content", None)
-    finish_reason = str(getattr(choices[0], "finish_reason", None) or "stop")
+    finish_reason = _word(getattr(choices[0], "finish_reason", None) or "stop")
     if not isinstance(content, str):
         thought = getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None)
         raise BadReplyError(
@@ -134,7 +134,7 @@ def read_reply(output: Any, server: str) -> Reply:
         text=redact(clean(content)),
         logprobs=_logprobs(getattr(choices[0], "logprobs", None)),
         usage=_usage(getattr(output, "usage", None)),
-        model=shorten(clean(str(getattr(output, "model", None) or ""))),
+        model=_word(getattr(output, "model", None) or ""),
         server=server,
         finish_reason=finish_reason,
     )
@@ -143,6 +143,11 @@ def read_reply(output: Any, server: str) -> Reply:
 def clean(text: str) -> str:
     """Replace lone surrogates, which JSON can carry and files cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _word(value: Any) -> str:
+    """Trust nothing that a server says: bound its length, and blank out keys."""
+    return shorten(redact(clean(str(value))))
 
 
 def _usage(usage: Any) -> Usage:
