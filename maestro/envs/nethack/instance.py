@@ -12,16 +12,17 @@ import ctypes
 import functools
 import mmap
 import os
-import shutil
 import struct
 import sys
 import tempfile
 from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from maestro.envs.nethack.clock import stop_clock
 from maestro.envs.nethack.native import ENGINE_PATH, GAME_FILES, nethack, pynethack
 from maestro.errors import EngineError
 
@@ -115,14 +116,13 @@ def _copy_of_engine(folder: str):
         file = os.fdopen(os.memfd_create("nle.so"), "w+b")
     else:
         file = tempfile.TemporaryFile(suffix="libnethack.so", dir=folder)  # noqa: SIM115 - the caller closes it
-    with open(ENGINE_PATH, "rb") as source:
-        shutil.copyfileobj(source, file)
+    file.write(os.pread(_engine_file(), os.fstat(_engine_file()).st_size, 0))
     file.flush()
     return file, f"/proc/self/fd/{file.fileno()}"
 
 
 def share_read_only_pages(library_path: str) -> int:
-    """Map the read-only pages of a loaded engine copy onto the original file; return how many segments were mapped.
+    """Map the read-only pages of a loaded engine copy onto this process's one file; return how many segments were mapped.
 
     Copies step in turn, and with private code each would push the others' out of the cache. Only segments that are
     byte for byte those of the file are shared (compared once per process); relocated ones stay private.
@@ -152,8 +152,13 @@ def _load_address(library_path: str) -> int:
 
 @functools.cache
 def _engine_file() -> int:
-    """Return a descriptor of the original library, opened once per process."""
-    return os.open(ENGINE_PATH, os.O_RDONLY | os.O_CLOEXEC)
+    """Return a descriptor of the library that instances are copies of: nle's own, with its clock stopped on Linux."""
+    if sys.platform != "linux":
+        return os.open(ENGINE_PATH, os.O_RDONLY | os.O_CLOEXEC)
+    file = os.memfd_create("nle-with-stopped-clock")
+    with open(file, "wb", closefd=False) as copy:
+        copy.write(stop_clock(Path(ENGINE_PATH).read_bytes()))
+    return file
 
 
 @functools.cache
