@@ -8,9 +8,9 @@ from codegen.contract import Contract, Violation
 from codegen.facts import Facts, collect
 from codegen.flow import follow
 from codegen.rules import Context, run_rules, text_rules, tree_rules
+from codegen.version import VALIDATOR_VERSION
 
-VALIDATOR_VERSION = 1
-"""Raised whenever a rule begins to refuse what it accepted; provenance of generated code records it."""
+__all__ = ["VALIDATOR_VERSION", "parse", "validate", "validate_test"]
 
 
 def validate(source: str, contract: Contract) -> list[Violation]:

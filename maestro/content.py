@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from maestro.errors import ContentError, UnknownNameError
 from maestro.specs import NAME_PATTERN, NAME_RULE, SkillSpec, TaskSpec, TrainingSpec, load_toml
 
 CONTENT_VARIABLE = "MAESTRO_CONTENT"
 FOLDERS = ("skills", "prompts", "meta_policies")
+PolicyT = TypeVar("PolicyT", bound="TrainingContent")
 TRAINED_POLICY_FOLDER = "policy"  # skills/policy/ holds the trained network and is no skill
 
 
@@ -47,11 +49,32 @@ class TrainingContent:
     name: str
     folder: Path
     spec: TrainingSpec
+    code_seed: int | None = None
+    """Which of several generated policies is meant: None for the one in the folder itself."""
 
     @property
     def policy_path(self) -> Path:
         """Locate the generated policy over skills; the file may not exist yet."""
-        return self.folder / "policy.py"
+        inner = () if self.code_seed is None else (f"seed{self.code_seed}",)
+        return self.folder.joinpath(*inner, "policy.py")
+
+    @property
+    def code_seeds(self) -> tuple[int, ...]:
+        """List the code seeds that have a policy, beside the one in the folder itself."""
+        found = (re.fullmatch(r"seed(\d+)", path.parent.name) for path in self.folder.glob("seed*/policy.py"))
+        return tuple(sorted(int(match[1]) for match in found if match))
+
+    def with_code_seed(self: PolicyT, code_seed: int | None) -> PolicyT:
+        """Mean the policy of another code seed; raises ContentError where a seed has none."""
+        if code_seed is not None and code_seed not in self.code_seeds:
+            there = ", ".join(map(str, self.code_seeds))
+            raise ContentError(
+                f"there is no policy of code seed {code_seed}",
+                where=str(self.folder),
+                expected=f"one of {there}" if there else None,
+                hint=f"maestro codegen --task {self.name} --code-seed {code_seed}",
+            )
+        return replace(self, code_seed=code_seed)
 
 
 @dataclass(frozen=True)

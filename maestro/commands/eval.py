@@ -49,6 +49,8 @@ class Config:
     """Episodes of each task."""
     seed: int = 0
     """What the seeds of all episodes are derived from."""
+    code_seed: int | None = None
+    """Play the policy over skills that `codegen --code-seed` wrote; without it the task's own."""
     workers: int | None = None
     """Processes; by default one a core. 0 plays in this process."""
     run: Path | None = None
@@ -103,7 +105,14 @@ def _setups(config: Config) -> list[Setup]:
     if config.target == "all":
         names = list(content.tasks(ALL_OF_WORLD))
     return [
-        Setup(content.task(name.strip()).name, config.policy, config.seed, GAMES_PER_WORKER, content.roots)
+        Setup(
+            content.task(name.strip()).name,
+            config.policy,
+            config.seed,
+            GAMES_PER_WORKER,
+            content.roots,
+            config.code_seed,
+        )
         for name in dict.fromkeys(names)
     ]
 

@@ -58,10 +58,12 @@ class Setup:
     """Games a process plays at once."""
     roots: tuple[Path, ...]
     """The content's roots."""
+    code_seed: int | None = None
+    """Which of several generated policies plays; None for the one in the task's folder itself."""
 
     def task(self) -> TaskContent:
-        """Look the task up; raises UnknownNameError."""
-        return Content(self.roots).task(self.target)
+        """Look the task up; raises UnknownNameError, and ContentError for a code seed without a policy."""
+        return Content(self.roots).task(self.target).with_code_seed(self.code_seed)
 
 
 def world_options(task: TaskContent) -> dict[str, Any]:
@@ -132,9 +134,10 @@ class Games:
         world_name = self.task.spec.world
         self.world: World = make_world(world_name, setup.num_games, **world_options(self.task))
         self.policy: SkillPolicy = make_policy(setup.policy, world_name, setup.num_games)
+        skills = Content(setup.roots).skills(world_name)
         self.executive = Executive(
-            load_options(Content(setup.roots).skills(world_name)),
-            load_policy(self.task),
+            load_options(skills),
+            load_policy(self.task, skills),
             self.task.spec.fallback,
             setup.num_games,
         )
@@ -302,4 +305,4 @@ def check_setup(setup: Setup) -> None:
     task = setup.task()
     find_tests(task)
     skills = Content(setup.roots).skills(task.spec.world)
-    Executive(load_options(skills), load_policy(task), task.spec.fallback, 1)
+    Executive(load_options(skills), load_policy(task, skills), task.spec.fallback, 1)

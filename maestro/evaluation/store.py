@@ -52,6 +52,8 @@ def identity(setup: Setup) -> dict[str, Any]:
         "code": source_digest("options", *world_sources(task.spec.world)),
         **engine_versions(task.spec.world),
     }
+    if setup.code_seed is not None:
+        found["code_seed"] = setup.code_seed
     for name, skill in content.skills(task.spec.world).items():
         found[f"skills/{name}/initiation.py"] = _hash(skill.initiation_path)
         found[f"skills/{name}/termination.py"] = _hash(skill.termination_path)

@@ -8,6 +8,7 @@ import __future__
 
 import inspect
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -103,16 +104,24 @@ class GeneratedModule:
             )  # fmt: skip
 
 
-def load_module(path: Path, state_version: int | None) -> GeneratedModule:
+def load_module(
+    path: Path,
+    *,
+    state_version: int | None,
+    validator_version: int,
+    skills: Collection[str] | None = None,
+) -> GeneratedModule:
     """Read, check and compile a generated file without executing it.
 
-    Raises GeneratedCodeError naming file and line for whatever is wrong with it.
+    What it is checked against is what `check_provenance` says. Raises GeneratedCodeError naming file and line for whatever is wrong with it.
     """
     try:
         source = path.read_bytes()
     except FileNotFoundError:
         raise GeneratedCodeError(
-            "the file does not exist", where=str(path), hint="write it, or generate it"
+            "the file does not exist",
+            where=str(path),
+            hint="write it and sign it, or generate it with `maestro codegen`",
         ) from None
     except OSError as error:
         raise GeneratedCodeError(f"cannot be read: {error.strerror}", where=str(path)) from None
@@ -120,7 +129,9 @@ def load_module(path: Path, state_version: int | None) -> GeneratedModule:
         raise GeneratedCodeError(
             f"the file has {len(source)} bytes", where=str(path), expected=f"at most {MAX_SOURCE_BYTES}"
         )
-    provenance = check_provenance(path, source, state_version)
+    provenance = check_provenance(
+        path, source, state_version=state_version, validator_version=validator_version, skills=skills
+    )
     code = _compile(path, source)
     return GeneratedModule(path, code, hash_source(source), provenance)
 
@@ -128,8 +139,7 @@ def load_module(path: Path, state_version: int | None) -> GeneratedModule:
 def _compile(path: Path, source: bytes) -> CodeType:
     """Compile with annotations left as text, so that `state: State` needs no import.
 
-    Static validation of the syntax tree belongs right before this. `load` is to hand the validator in, because it alone
-    may import `codegen`.
+    The validator passed these very bytes: their hash stands in a provenance of its present version.
     """
     mend = "mend it, or generate the file again"
     try:

@@ -1,17 +1,20 @@
 """Who made a generated file, and the proof that it is still that file.
 
-`provenance.toml` lies beside the files it speaks for: `author`, `state_version` (the version of the world's State the
-code was written against) and a table `source_sha256` from file name to hash. Only files whose hash is listed are
-executed.
+`provenance.toml` lies beside the files it speaks for. What decides whether they run: a table `source_sha256` from file
+name to hash, `state_version` (the version of the world's State they were written against), `validator_version` (of the
+validator that found nothing wrong with them) and `skills` (the names they were checked against; skills that were added
+since are no reason to doubt them, one that is gone is). For people: `author`, and a table for every file that a model
+wrote, which names the model and the hashes of what it was told.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from maestro.errors import GeneratedCodeError, RunError
 from maestro.specs import load_toml
@@ -23,6 +26,22 @@ OWN_AUTHOR = "maestro project (hand-written)"
 """Author of the code that ships with maestro until a language model's replaces it."""
 
 
+class Origin(BaseModel):
+    """How a model came to write one file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    model: str
+    """The spec it was asked by, or who wrote the recorded replies."""
+    prompt_sha256: str
+    """Hash of the first messages as they were sent."""
+    skills_sha256: str
+    """Hash of what the model was told about the skills: names, descriptions, limits."""
+    attempts: int
+    """Replies until one was good."""
+    code_seed: int | None = None
+
+
 class Provenance(BaseModel):
     """Contents of a provenance.toml."""
 
@@ -30,7 +49,12 @@ class Provenance(BaseModel):
 
     author: str
     state_version: int
+    validator_version: int
+    """Version of the validator that passed these files; 0 says that none did."""
+    skills: list[str]
     source_sha256: dict[str, str]
+    origin: dict[str, Origin] = Field(default_factory=dict)
+    """By file name, for those that a model wrote."""
 
 
 def hash_source(source: bytes) -> str:
@@ -38,13 +62,22 @@ def hash_source(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-def check_provenance(path: Path, source: bytes, state_version: int | None) -> Provenance:
+def check_provenance(
+    path: Path,
+    source: bytes,
+    *,
+    state_version: int | None,
+    validator_version: int,
+    skills: Collection[str] | None = None,
+) -> Provenance:
     """Check that the provenance beside `path` speaks for exactly these bytes, and return it.
 
-    `state_version` is the version of the State the code will be given; None leaves it unchecked.
-    Raises GeneratedCodeError for a file without provenance, changed since, or written for another State; SpecError
-    for a provenance.toml that is damaged.
+    `state_version` is the version of the State the code will be given, `validator_version` that of the validator here,
+    `skills` the names of the skills there are; None leaves State or skills unchecked.
+    Raises GeneratedCodeError for a file without provenance, changed since, or checked against another State, validator
+    or skills; SpecError for a provenance.toml that is damaged.
     """
+    renew = f"`{sign_command(path.parent)}` checks and signs it again"
     sign_it = f"read {path.name}; if it should run, sign it: `{sign_command(path.parent)}`"
     file = path.parent / FILE_NAME
     if not file.is_file():
@@ -65,27 +98,74 @@ def check_provenance(path: Path, source: bytes, state_version: int | None) -> Pr
             expected=f"version {state_version}",
             hint=f"check it against the fields of State, then sign it again: `{sign_command(path.parent)}`",
         )  # fmt: skip
+    if provenance.validator_version != validator_version:
+        raise GeneratedCodeError(
+            f"it was passed by version {provenance.validator_version} of the validator", where=str(path),
+            expected=f"version {validator_version}", hint=renew,
+        )  # fmt: skip
+    gone = sorted(set(provenance.skills) - set(skills)) if skills is not None else []
+    if gone:
+        raise GeneratedCodeError(
+            f"it was written for skills that are not there any more: {', '.join(gone)}", where=str(path),
+            expected=f"the skills {', '.join(provenance.skills)}", hint=f"bring them back, or mend it; {renew}",
+        )  # fmt: skip
     return provenance
 
 
-def sign(folder: Path, state_version: int, author: str) -> list[Path]:
+def sign(
+    folder: Path,
+    *,
+    author: str,
+    state_version: int,
+    validator_version: int,
+    skills: Iterable[str],
+    origin: Mapping[str, Origin] | None = None,
+) -> list[Path]:
     """Write `provenance.toml` for the generated files in `folder` as they are now; return those files.
 
     Whatever the provenance said before is replaced: code that was changed by hand is no longer a model's.
     Raises GeneratedCodeError where there is no such file, RunError where the folder cannot be written.
     """
+    paths = signable_files(folder)
+    try:
+        hashes = {path.name: hash_source(path.read_bytes()) for path in paths}
+        provenance = Provenance(
+            author=author,
+            state_version=state_version,
+            validator_version=validator_version,
+            skills=sorted(skills),
+            source_sha256=hashes,
+            origin=dict(origin or {}),
+        )
+        (folder / FILE_NAME).write_text(provenance_text(provenance), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot sign: {error.strerror}", where=str(folder)) from None
+    return paths
+
+
+def signable_files(folder: Path) -> list[Path]:
+    """List the generated files of a folder; raises GeneratedCodeError where there is none."""
     paths = [folder / name for name in GENERATED_FILES if (folder / name).is_file()]
     if not paths:
         raise GeneratedCodeError(
             "there is nothing to sign", where=str(folder), expected=f"one of {', '.join(GENERATED_FILES)}"
         )
-    lines = [f"author = {json.dumps(author)}", f"state_version = {state_version}", "", "[source_sha256]"]
-    try:
-        lines += [f"{json.dumps(path.name)} = {json.dumps(hash_source(path.read_bytes()))}" for path in paths]
-        (folder / FILE_NAME).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"cannot sign: {error.strerror}", where=str(folder)) from None
     return paths
+
+
+def provenance_text(provenance: Provenance) -> str:
+    """Write provenance as TOML, the same text for the same contents."""
+    lines = [
+        f"{key} = {json.dumps(getattr(provenance, key), ensure_ascii=False)}"
+        for key in ("author", "state_version", "validator_version", "skills")
+    ]
+    lines += ["", "[source_sha256]"]
+    lines += [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in provenance.source_sha256.items()]
+    for name, origin in provenance.origin.items():
+        lines += ["", f"[origin.{json.dumps(name)}]"]
+        facts = origin.model_dump(exclude_none=True)
+        lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items()]
+    return "\n".join(lines).replace("\x7f", "\\u007f") + "\n"
 
 
 def sign_command(folder: Path) -> str:

@@ -19,7 +19,8 @@ from maestro.cli import main
 from maestro.content import shipped_root
 from maestro.evaluation.episode import read_episode
 from maestro.evaluation.replay import verify
-from maestro.options.load import sign_folder
+from maestro.options.load import VALIDATOR_VERSION, sign_folder
+from maestro.options.provenance import sign
 
 ROOT = shipped_root()
 SLOW = """
@@ -181,7 +182,8 @@ def test_code_that_cannot_be_loaded_is_refused_before_anything_is_played(
 ):
     content = own_content(tmp_path, "pass")
     (content / "meta_policies" / "locked_door" / "policy.py").write_text("def policy(: pass")
-    sign_folder(content / "meta_policies" / "locked_door", "test")
+    folder = content / "meta_policies" / "locked_door"
+    sign(folder, author="test", state_version=1, validator_version=VALIDATOR_VERSION, skills=())
     assert evaluate("--content", str(content)) == 1
     assert "policy.py:1" in capsys.readouterr().err
     assert not runs.exists()

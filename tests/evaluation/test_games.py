@@ -25,7 +25,8 @@ from maestro.evaluation.games import (
     world_ending,
     world_sources,
 )
-from maestro.options.load import sign_folder
+from maestro.options.load import VALIDATOR_VERSION
+from maestro.options.provenance import sign
 
 ROOTS = (shipped_root(),)
 
@@ -52,7 +53,8 @@ def task_with_policy(folder: Path, source: str) -> tuple[Path, ...]:
     task = folder / "meta_policies" / "locked_door"
     shutil.copytree(shipped_root() / "meta_policies" / "locked_door", task)
     (task / "policy.py").write_text(source)
-    sign_folder(task, "test")
+    # without the validator, which would not let these errors happen
+    sign(task, author="test", state_version=1, validator_version=VALIDATOR_VERSION, skills=())
     return (folder, *ROOTS)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,15 @@ import pytest
 
 from maestro.content import SkillContent, TaskContent
 from maestro.errors import ContentError, GeneratedCodeError, RunError, SpecError
-from maestro.options.load import load_option, load_options, load_policy, sign_folder, state_version
-from maestro.options.provenance import hash_source
+from maestro.options.load import (
+    VALIDATOR_VERSION,
+    load_option,
+    load_options,
+    load_policy,
+    sign_folder,
+    state_version,
+)
+from maestro.options.provenance import hash_source, sign
 from maestro.specs import SkillSpec, TaskSpec, load_toml
 
 INITIATION = "def can_initiate(state):\n    return state.num_keys == 0\n"
@@ -23,24 +32,35 @@ TASK_TOML = (
 )
 
 
+def speak_for(folder: Path, **changes: Any) -> None:
+    """Sign without asking the validator, to see what the loader does about code that passed it wrongly."""
+    facts = {
+        "author": "a test",
+        "state_version": 1,
+        "validator_version": VALIDATOR_VERSION,
+        "skills": ["digger"],
+    }
+    sign(folder, **(facts | changes))
+
+
 def skill(
-    folder: Path, initiation: str = INITIATION, termination: str = TERMINATION, sign: bool = True
+    folder: Path, initiation: str = INITIATION, termination: str = TERMINATION, signed: bool = True
 ) -> SkillContent:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "skill.toml").write_text(SKILL_TOML)
     (folder / "initiation.py").write_text(initiation)
     (folder / "termination.py").write_text(termination)
-    if sign:
-        sign_folder(folder, "a test")
+    if signed:
+        speak_for(folder)
     return SkillContent("digger", folder, load_toml(folder / "skill.toml", SkillSpec))
 
 
-def task(folder: Path, policy: str | bytes = POLICY, sign: bool = True) -> TaskContent:
-    folder.mkdir(exist_ok=True)
+def task(folder: Path, policy: str | bytes = POLICY, signed: bool = True) -> TaskContent:
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "task.toml").write_text(TASK_TOML)
     (folder / "policy.py").write_bytes(policy if isinstance(policy, bytes) else policy.encode())
-    if sign:
-        sign_folder(folder, "a test")
+    if signed:
+        speak_for(folder)
     return TaskContent("dig", folder, load_toml(folder / "task.toml", TaskSpec))
 
 
@@ -259,7 +279,7 @@ class Policy:
 def test_unsigned_code_does_not_run_and_the_error_names_the_command(tmp_path: Path):
     folder = tmp_path / "dig"
     with pytest.raises(GeneratedCodeError) as caught:
-        load_policy(task(folder, "x = 1 / 0\n", sign=False))
+        load_policy(task(folder, "x = 1 / 0\n", signed=False))
     assert "no provenance.toml" in caught.value.what
     assert f"maestro sign {folder}" in str(caught.value)
 
@@ -270,7 +290,7 @@ def test_code_changed_after_it_was_signed_does_not_run(tmp_path: Path):
     with pytest.raises(GeneratedCodeError, match="changed after 'a test' signed it") as caught:
         load_policy(content)
     assert "maestro sign" in str(caught.value)
-    sign_folder(content.folder, "somebody else")
+    speak_for(content.folder, author="somebody else")
     assert load_policy(content).provenance.author == "somebody else"
 
 
@@ -316,11 +336,72 @@ def test_signing_where_nothing_can_be_written_says_so(tmp_path: Path):
     (content.folder / "provenance.toml").unlink()
     (content.folder / "provenance.toml").mkdir()
     with pytest.raises(RunError, match="cannot sign"):
-        sign_folder(content.folder, "a test")
+        speak_for(content.folder)
 
 
 def test_an_authors_name_is_kept_whatever_it_holds(tmp_path: Path):
     content = task(tmp_path / "dig")
-    for author in ('quo"te', "back\\slash", "Ærøskøbing", "two\nlines"):
-        sign_folder(content.folder, author)
+    for author in ('quo"te', "back\\slash", "Ærøskøbing", "two\nlines", "\U0001f600\x7f"):
+        speak_for(content.folder, author=author)
         assert load_policy(content).provenance.author == author
+
+
+# ---- the validator's word
+
+
+def test_what_the_validator_refuses_is_not_signed_and_every_reason_is_given(tmp_path: Path):
+    content = task(
+        tmp_path / "dig", POLICY.replace("'digger'", "state.hunger") + "\nimport os\n", signed=False
+    )
+    with pytest.raises(GeneratedCodeError, match="breaks .* rules and is not signed") as caught:
+        sign_folder(content.folder, "a test")
+    text = str(caught.value)
+    assert "policy.py:3:22: " in text and "'hunger'" in text
+    assert "policy.py:5:8: " in text and "'os'" in text
+    assert not (content.folder / "provenance.toml").exists()
+
+
+def test_signing_records_validator_state_and_skills(tmp_path: Path):
+    content = task(tmp_path / "meta_policies" / "dig", POLICY.replace("digger", "opener"), signed=False)
+    sign_folder(content.folder, "a test")
+    provenance = load_policy(content).provenance
+    assert provenance.validator_version == VALIDATOR_VERSION
+    assert provenance.state_version == state_version("corridor")
+    assert provenance.skills == ["eastwalker", "keyfinder", "opener"]
+    assert provenance.origin == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"validator_version": 0}, "passed by version 0 of the validator"),
+        ({"validator_version": VALIDATOR_VERSION + 1}, f"version {VALIDATOR_VERSION}"),
+        ({"skills": ["digger", "flyer", "swimmer"]}, "skills that are not there any more: flyer, swimmer"),
+    ],
+)
+def test_code_checked_against_something_else_does_not_run(tmp_path: Path, changes: dict, text: str):
+    content = task(tmp_path / "dig", signed=False)
+    speak_for(content.folder, **changes)
+    with pytest.raises(GeneratedCodeError, match=text) as caught:
+        load_policy(content, ["digger", "runner"])
+    assert f"maestro sign {content.folder}" in str(caught.value)
+
+
+def test_a_skill_more_is_no_reason_to_refuse(tmp_path: Path):
+    content = task(tmp_path / "dig")
+    assert load_policy(content, ["digger", "runner"]).provenance.skills == ["digger"]
+
+
+def test_a_seeds_folder_is_described_by_the_one_around_it(tmp_path: Path):
+    content = task(tmp_path / "meta_policies" / "dig", signed=False)
+    inner = content.folder / "seed7"
+    inner.mkdir()
+    (inner / "policy.py").write_text(POLICY.replace("digger", "opener"))
+    assert sign_folder(inner, "a test") == [inner / "policy.py"]
+    assert load_policy(content.with_code_seed(7)).provenance.author == "a test"
+
+
+def test_the_validator_is_not_loaded_by_what_only_loads(tmp_path: Path):
+    code = "import sys, maestro.options.load; print('libcst' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
