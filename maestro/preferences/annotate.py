@@ -236,7 +236,8 @@ class _Runner:
     def _check_unparsed(self, least: int) -> None:
         """End a run whose answers are mostly useless before it costs more."""
         progress = self.progress
-        useless, asked = progress.unparsed + progress.failed, progress.answered + progress.failed
+        useless = progress.unparsed + progress.failed
+        asked = progress.known + progress.answered + progress.failed
         if asked < least or useless <= self._limits.max_unparsed * asked:
             return
         shown = "; ".join(repr(sample[:160]) for sample in [*progress.samples, *progress.failures][:3])

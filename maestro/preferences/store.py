@@ -279,6 +279,7 @@ def _explain(error: Exception, path: Path) -> StoreError:
     text = str(error)
     hints = (
         ("full", "the disk, or your share of it, is full", "free some space and give the same command again: it continues"),
+        ("disk I/O", "the disk refuses; it may be full", "free some space and give the same command again: it continues"),
         ("not a database", "the file is no store of judgements, or a damaged one", "name another file, or restore it"),
         ("malformed", "the store is damaged", "restore a copy, or delete it and ask again"),
         ("locked", "another process has held the store for a minute", "wait until it has ended, or use a store of its own"),

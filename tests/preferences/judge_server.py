@@ -1,6 +1,6 @@
 """A server that judges at once, in a process of its own; it remembers how often it was asked each question.
 
-    python judge_server.py [--mode judge|gibberish|half|other-model|refuse-some] [--delay S]
+    python judge_server.py [--mode judge|gibberish|half|mends|ignores-choices|other-model|refuse-some] [--delay S]
 
 Prints its port, then serves until its stdin closes. `GET /counts` gives {hash of the messages: times asked}.
 """
@@ -31,6 +31,8 @@ def judge(body: dict, mode: str) -> tuple[int, str, str]:
     choices = (body.get("structured_outputs") or {}).get("choice")
     last = body["messages"][-1]["content"]
     number = sum(counts.values())
+    if mode == "ignores-choices" and choices:
+        return 200, "Paris", body["model"]
     if choices == ["zebra", "violin"]:
         return 200, "zebra", body["model"]
     if mode == "gibberish" or (mode == "half" and int(hashlib.sha256(text.encode()).hexdigest(), 16) % 2):

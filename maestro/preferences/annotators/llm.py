@@ -119,10 +119,11 @@ class LlmAnnotator:
         for check in check_constrained_choice(self._model):
             if not check.obeyed:
                 raise AnnotationError(
-                    f"the server does not keep to a choice of answers: {check.found}",
+                    f"asked to choose between two words: {check.found}",
                     where=check.server,
                     expected="a server with structured outputs, such as `vllm serve`",
-                    hint="set constrained = false in the --settings file to search its text for the answer instead",
+                    hint="where it answers but cannot be constrained, set constrained = false in the --settings file: "
+                    "its text is then searched for the answer",
                 )
 
     def annotate(self, questions: Iterable[Question]) -> Iterator[Judgement | Failure]:
