@@ -130,6 +130,8 @@ def _failure(
 
 def _is_refusal_of_hub(error: Exception) -> bool:
     """Tell what the client says before it sends anything (unknown provider, a model nobody serves) from bad answers."""
+    if type(error).__name__ == "OfflineModeIsEnabled":  # HF_HUB_OFFLINE is set
+        return True
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
         return True  # it looked for the first provider of a model that has none
     return type(error) is ValueError and not str(error).startswith(("Invalid data", "Invalid input"))

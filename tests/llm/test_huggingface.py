@@ -71,6 +71,31 @@ def test_provider_that_does_not_serve_the_model(router, open_model):
     assert "not supported by provider cerebras" in outcome.what
 
 
+def test_offline_mode_is_not_waited_out(router, open_model, monkeypatch):
+    from huggingface_hub.errors import OfflineModeIsEnabled
+    from huggingface_hub.inference._providers import _common
+
+    def offline(model):
+        raise OfflineModeIsEnabled("Cannot reach huggingface.co: offline mode is enabled (HF_HUB_OFFLINE)")
+
+    monkeypatch.setattr(_common, "_fetch_inference_provider_mapping", offline)
+    outcome = open_model("hf:org/model@together").ask(HELLO)
+    assert isinstance(outcome, ReplyFailed)
+    assert (outcome.reason, outcome.num_attempts) == ("refused", 1)
+    assert "HF_HUB_OFFLINE" in outcome.what
+
+
+def test_model_that_nobody_serves(router, open_model, monkeypatch):
+    from huggingface_hub.inference import _providers
+
+    for module in (_providers, _providers._common):
+        monkeypatch.setattr(module, "_fetch_inference_provider_mapping", lambda model: [])
+    for spec in ("hf:org/model", "hf:org/model@together"):
+        outcome = open_model(spec).ask(HELLO)
+        assert isinstance(outcome, ReplyFailed)
+        assert (outcome.reason, outcome.num_attempts) == ("refused", 1), spec
+
+
 def test_token_is_needed(open_model):
     with pytest.raises(ChatError, match="HF_TOKEN is not set") as raised:
         open_model("hf:org/model")
