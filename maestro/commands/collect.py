@@ -13,6 +13,7 @@ same command with more --steps plays on, and one that was stopped or killed cont
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,13 @@ def _play(config: Config, setup: CollectSetup, writer: TransitionWriter) -> None
             counter.update(done, other)
 
         tell()
-        collect(setup, writer, target, engine=config.engine, workers=workers, on_chunk=tell)
+        reached = collect(setup, writer, target, engine=config.engine, workers=workers, on_chunk=tell)
+    if not reached:
+        print(
+            f"maestro: stopped at {target.rows(writer):,} of {config.transitions:,} transitions: for a long time "
+            "nothing new has happened. Another --mix or --seed may bring more.",
+            file=sys.stderr,
+        )
 
 
 def _recorded_identity(config: Config, world: str) -> dict[str, Any]:

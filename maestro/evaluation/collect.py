@@ -29,6 +29,7 @@ from maestro.preferences.window import DEFAULT_HORIZON, Window
 
 GAMES = 4
 """Episodes of a chunk, played at once."""
+_BARREN_CHUNKS = 30
 _GOLDEN = 0.6180339887498949  # steps of this size spread over [0, 1) more evenly than any others
 
 
@@ -147,17 +148,25 @@ def collect(
     engine: str = "process",
     workers: int = 0,
     on_chunk: Callable[[ChunkResult, int], None] = lambda result, new: None,
-) -> None:
-    """Play chunks from the first that `writer` lacks until `target` is reached, and write each as it is complete."""
+) -> bool:
+    """Play chunks from the first that `writer` lacks until `target` is reached, and write each as it is complete.
+
+    Returns whether it was reached: where 30 chunks in a row bring nothing that counts, there is nothing more to find.
+    """
     if target.reached(writer):
-        return
-    first = writer.next_shard
+        return True
+    first, barren = writer.next_shard, 0
     tasks = (ChunkTask(setup, number) for number in itertools.count(first))
     for _, result in map_tasks(play_chunk, tasks, engine=engine, workers=workers, ordered=True):
         counts = {"steps": result.steps, "episodes": result.episodes, "failed_episodes": result.failed}
+        before = target.rows(writer)
         on_chunk(result, writer.add_shard(result.rows, counts))
         if target.reached(writer):
-            return
+            return True
+        barren = 0 if target.rows(writer) > before else barren + 1
+        if target.steps is None and barren >= _BARREN_CHUNKS:
+            return False
+    return False
 
 
 def play_chunk(task: ChunkTask) -> ChunkResult:

@@ -37,6 +37,8 @@ class Limits:
     """Of all sessions together, in the currency of the model's prices."""
     max_unparsed: float = 0.05
     """Share of questions without a usable answer."""
+    retry_unparsed: bool = False
+    """Ask again what was answered, but could not be understood."""
 
 
 NO_LIMITS = Limits()
@@ -50,6 +52,9 @@ class Progress:
     """Questions of the whole shard, both orders counted; equal captions not."""
     known: int = 0
     """Answered before this session (as far as the plan has been read)."""
+    repeated: int = 0
+    """Asked already in this session: the same two captions were drawn again."""
+    known_unparsed: int = 0
     answered: int = 0
     """In this session."""
     unparsed: int = 0
@@ -169,14 +174,19 @@ class _Runner:
         """Yield what is neither answered nor under way, reading the plan block by block."""
         for block in self._plan.blocks(self._shard):
             keys = [key for asked in block for key in (asked.forward, asked.backward) if key is not None]
-            known = set(self._store.verdicts(keys)) | self._asked.keys()
+            known = self._store.verdicts(keys)
+            handed_out = set(self._asked)
             for asked in block:
                 for question in self._plan.questions(asked):
-                    if question.key in known:
+                    key = question.key
+                    if key in handed_out:
+                        self.progress.repeated += 1
+                    elif key in known and not self._is_to_be_asked_again(known[key].preference):
                         self.progress.known += 1
+                        self.progress.known_unparsed += known[key].preference is Preference.UNPARSED
                     elif self._is_affordable():
-                        known.add(question.key)  # the same pair may come twice in a block
-                        self._asked[question.key] = question
+                        handed_out.add(key)
+                        self._asked[key] = question
                         yield question
                     else:
                         return
@@ -236,7 +246,7 @@ class _Runner:
     def _check_unparsed(self, least: int) -> None:
         """End a run whose answers are mostly useless before it costs more."""
         progress = self.progress
-        useless = progress.unparsed + progress.failed
+        useless = progress.unparsed + progress.failed + progress.known_unparsed
         asked = progress.known + progress.answered + progress.failed
         if asked < least or useless <= self._limits.max_unparsed * asked:
             return
@@ -246,6 +256,9 @@ class _Runner:
             expected=f"at most {self._limits.max_unparsed:.0%}",
             hint="change the prompt, the model or --reasoning; answers so far are kept, and changed questions are new ones",
         )
+
+    def _is_to_be_asked_again(self, preference: Preference) -> bool:
+        return self._limits.retry_unparsed and preference is Preference.UNPARSED
 
     def _is_affordable(self) -> bool:
         """Tell whether one more question fits under the limit, beside those that are under way."""

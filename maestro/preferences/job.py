@@ -55,6 +55,8 @@ class JobOptions(BaseModel):
     soft_labels: bool = True
     constrained: bool = True
     max_unparsed: float = Field(default=0.05, ge=0, le=1)
+    retry_unparsed: bool = False
+    """Ask again what was answered, but could not be understood: after a broken server was mended, say."""
     llm_settings: dict[str, Any] = {}
     """Settings of the model's backend: max_in_flight, price_prompt, price_completion, timeout_s, ..."""
 
@@ -126,7 +128,7 @@ class Annotation:
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> Progress:
         """Ask what `store` lacks; see `annotate`."""
-        limits = Limits(max_cost, self.job.options.max_unparsed)
+        limits = Limits(max_cost, self.job.options.max_unparsed, self.job.options.retry_unparsed)
         return annotate(
             self.plan,
             self.settings,

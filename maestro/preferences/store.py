@@ -41,13 +41,16 @@ CREATE TABLE failures (
     what TEXT NOT NULL, server TEXT NOT NULL, times INTEGER NOT NULL, created REAL NOT NULL
 ) WITHOUT ROWID;
 """
-# Of two answers to one question the parsed one counts, then the older one: so the order of merging changes nothing.
-_MERGE = """
-INSERT INTO judgements SELECT * FROM other.judgements WHERE true
+_REPLACE = """
 ON CONFLICT (key) DO UPDATE SET
     verdict = excluded.verdict, p_first = excluded.p_first, p_second = excluded.p_second, reply = excluded.reply,
     reasoning = excluded.reasoning, model = excluded.model, server = excluded.server,
     prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, created = excluded.created
+"""
+_MENDS = "WHERE judgements.verdict = 3 AND excluded.verdict != 3"
+# Of two answers to one question the parsed one counts, then the older one: so the order of merging changes nothing.
+_MERGE = f"""
+INSERT INTO judgements SELECT * FROM other.judgements WHERE true {_REPLACE}
 WHERE (excluded.verdict = 3, excluded.created, excluded.verdict, excluded.reply)
     < (judgements.verdict = 3, judgements.created, judgements.verdict, judgements.reply)
 """
@@ -98,7 +101,7 @@ class JudgementStore:
     def add(
         self, context: Context, judgements: Iterable[Judgement], captions: Iterable[tuple[bytes, str]] = ()
     ) -> None:
-        """Keep answers (and the texts of their captions, by id); a question that has one keeps it."""
+        """Keep answers (and the texts of their captions, by id); a question that has one keeps it, unless that was UNPARSED."""
         now = time.time()
         rows = [(j.key, context.digest, *j[1:3], int(j.verdict), *j[4:], now) for j in judgements]
         new = [(id, text) for id, text in captions if id not in self._captions]
@@ -107,7 +110,9 @@ class JudgementStore:
                 text = json.dumps(context.description, sort_keys=True)
                 self._db.execute("INSERT OR IGNORE INTO contexts VALUES (?, ?)", (context.digest, text))
             self._db.executemany("INSERT OR IGNORE INTO captions VALUES (?, ?)", new)
-            self._db.executemany(f"INSERT OR IGNORE INTO judgements VALUES ({', '.join('?' * 14)})", rows)
+            self._db.executemany(
+                f"INSERT INTO judgements VALUES ({', '.join('?' * 14)}) {_REPLACE} {_MENDS}", rows
+            )
         self._captions.update(id for id, _ in new)
         self._captions.add(context.digest)
 

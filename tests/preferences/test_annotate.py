@@ -173,11 +173,16 @@ def test_too_many_useless_answers_fail_and_show_one(dataset, tmp_path, judge):
     server = judge("--mode", "gibberish")
     spec = job(dataset, "llm", llm=server.spec, pairs=1000)
     with pytest.raises(
-        AnnotationError, match=r"got no answer that can be used \(100.0%\): 'perhaps \| perhaps'"
+        AnnotationError, match=r"got no answer that can be used \(100\.0%\): 'perhaps \| perhaps'"
     ):
         work(spec, tmp_path / "s", tmp_path / "out")
     assert sum(server.counts().values()) < 700  # it did not go on to the end
     assert not (tmp_path / "out").exists()
+    with pytest.raises(AnnotationError, match="no answer that can be used"):  # giving it again does not help
+        work(spec, tmp_path / "s", tmp_path / "out")
+    mended = judge()
+    again = job(dataset, "llm", llm=mended.spec, pairs=1000, retry_unparsed=True)
+    assert work(again, tmp_path / "s", tmp_path / "out")["verdicts"]["unparsed"] == 0
 
 
 def test_some_useless_answers_are_a_state_of_their_own(dataset, tmp_path, judge):
