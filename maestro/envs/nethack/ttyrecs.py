@@ -7,6 +7,7 @@ back on a terminal; the two status lines and the top line are read off that.
 
 from __future__ import annotations
 
+import bz2
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -122,16 +123,24 @@ def _screens(path: Path) -> Iterator[list[str]]:
     keys = np.zeros(_FRAMES, np.uint8)
     scores = np.zeros(_FRAMES, np.int32)
     try:
+        _check_whole(path)  # the converter takes a damaged file for a short one
         converter.load_ttyrec(str(path), gameid=1, part=0)
         remaining = 0
         while remaining == 0:
             remaining = converter.convert(chars, colors, cursors, times, keys, scores)
             for frame in chars[: _FRAMES - remaining]:
                 yield [bytes(row).decode("latin-1").replace("\0", " ") for row in frame]
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, EOFError, RuntimeError, ValueError) as error:
         raise DatasetError(
             f"the recording is damaged: {error}", where=str(path), hint="move the file away and import again"
         ) from error
+
+
+def _check_whole(path: Path) -> None:
+    """Decompress a file to its end; raises OSError or EOFError where that fails."""
+    with bz2.open(path) as file:
+        while file.read(1 << 20):
+            pass
 
 
 def _message(screen: list[str]) -> tuple[str, bool]:

@@ -1,0 +1,84 @@
+"""Collecting and annotating on a Ray cluster of two nodes, one of which is killed while it works."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from maestro.content import Content
+from maestro.evaluation.collect import CollectSetup, Target, collect, parse_mix
+from maestro.preferences.job import Annotation, Job, JobOptions
+from maestro.preferences.store import JudgementStore
+from maestro.preferences.transitions import TransitionWriter
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="the extra `ray` is not installed"),
+]
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A head without cores and two nodes with one each, so that all work is done on nodes that may die."""
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [made.add_node(num_cpus=1), made.add_node(num_cpus=1)]
+    ray.init(address=made.address, log_to_driver=False, logging_level="error")
+    yield made, nodes
+    ray.shutdown()
+    with contextlib.suppress(Exception):
+        made.shutdown()
+
+
+def kill_later(cluster, node, after: float) -> threading.Thread:
+    def kill():
+        time.sleep(after)
+        cluster.remove_node(node, allow_graceful=False)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+def gather(folder: Path, engine: str) -> bytes:
+    writer = TransitionWriter(folder, world="corridor", caption_version=1)
+    setup = CollectSetup("corridor", parse_mix("reference:0.5,random:0.5"), 5, Content.find().roots)
+    collect(setup, writer, Target(40_000), engine=engine)
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.parquet")))
+
+
+def test_a_node_may_die_while_data_are_collected(cluster, tmp_path):
+    whole = gather(tmp_path / "here", "process")
+    thread = kill_later(*[cluster[0], cluster[1][random.Random(1).randrange(2)]], after=6.0)
+    assert gather(tmp_path / "ray", "ray") == whole
+    thread.join()
+
+
+def test_a_node_may_die_while_questions_are_asked(cluster, tmp_path, judge, helpers):
+    data = helpers.write_dataset(tmp_path / "data", helpers.mixed_rows(300))
+    server = judge("--delay", "0.05")
+    quick = {"max_in_flight": 4}
+    job = Job("descender", data, 1500, "llm", server.spec, options=JobOptions(llm_settings=quick))
+    results = []
+    for name, engine in (("ray", "ray"), ("here", "process")):
+        with (
+            Annotation(Content.find(), job) as annotation,
+            JudgementStore(tmp_path / f"{name}.sqlite") as store,
+        ):
+            thread = kill_later(cluster[0], cluster[1][0], after=8.0) if engine == "ray" else None
+            progress = annotation.ask(store, engine=engine)
+            if thread is not None:
+                thread.join()
+            assert progress.answered == store.count()
+            annotation.conclude(store, tmp_path / name)
+        results.append((tmp_path / name / "verdicts.parquet").read_bytes())
+    assert results[0] == results[1]
