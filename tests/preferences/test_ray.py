@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import random
-import threading
 import time
 from pathlib import Path
 
@@ -39,46 +37,54 @@ def cluster(monkeypatch):
         made.shutdown()
 
 
-def kill_later(cluster, node, after: float) -> threading.Thread:
-    def kill():
-        time.sleep(after)
-        cluster.remove_node(node, allow_graceful=False)
+class Killer:
+    """Kills a node, without warning, at the call after `calls` calls."""
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    return thread
+    def __init__(self, cluster, calls: int) -> None:
+        self._cluster, self._nodes = cluster
+        self._calls = calls
+        self.killed_at = 0.0
+
+    def __call__(self, *_) -> None:
+        self._calls -= 1
+        if self._calls == 0:
+            self._cluster.remove_node(self._nodes[1], allow_graceful=False)
+            self.killed_at = time.monotonic()
 
 
-def gather(folder: Path, engine: str) -> bytes:
+def gather(folder: Path, engine: str, on_chunk) -> bytes:
     writer = TransitionWriter(folder, world="corridor", caption_version=1)
     setup = CollectSetup("corridor", parse_mix("reference:0.5,random:0.5"), 5, Content.find().roots)
-    collect(setup, writer, Target(40_000), engine=engine)
+    collect(setup, writer, Target(20_000), engine=engine, on_chunk=on_chunk)
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.parquet")))
 
 
 def test_a_node_may_die_while_data_are_collected(cluster, tmp_path):
-    whole = gather(tmp_path / "here", "process")
-    thread = kill_later(*[cluster[0], cluster[1][random.Random(1).randrange(2)]], after=6.0)
-    assert gather(tmp_path / "ray", "ray") == whole
-    thread.join()
+    whole = gather(tmp_path / "here", "process", lambda result, new: None)
+    killer = Killer(cluster, calls=10)
+    assert gather(tmp_path / "ray", "ray", killer) == whole
+    assert len(list((tmp_path / "ray").glob("*.parquet"))) > 30  # most of the work came after the death
+    assert killer.killed_at
 
 
 def test_a_node_may_die_while_questions_are_asked(cluster, tmp_path, judge, helpers):
     data = helpers.write_dataset(tmp_path / "data", helpers.mixed_rows(300))
-    server = judge("--delay", "0.05")
-    quick = {"max_in_flight": 4}
-    job = Job("descender", data, 1500, "llm", server.spec, options=JobOptions(llm_settings=quick))
+    server = judge("--delay", "0.02")
+    job = Job(
+        "descender", data, 1000, "llm", server.spec, options=JobOptions(llm_settings={"max_in_flight": 8})
+    )
     results = []
+    killer = Killer(cluster, calls=3)
     for name, engine in (("ray", "ray"), ("here", "process")):
         with (
             Annotation(Content.find(), job) as annotation,
             JudgementStore(tmp_path / f"{name}.sqlite") as store,
         ):
-            thread = kill_later(cluster[0], cluster[1][0], after=8.0) if engine == "ray" else None
-            progress = annotation.ask(store, engine=engine)
-            if thread is not None:
-                thread.join()
+            progress = annotation.ask(
+                store, engine=engine, on_progress=killer if engine == "ray" else lambda _: None
+            )
             assert progress.answered == store.count()
             annotation.conclude(store, tmp_path / name)
         results.append((tmp_path / name / "verdicts.parquet").read_bytes())
+    assert killer.killed_at
     assert results[0] == results[1]
