@@ -164,14 +164,17 @@ def _write(jobs: list[Job], means: Means, root: Path) -> tuple[list[Result], lis
     results: list[Result] = []
     good: list[Written] = []
     for job in jobs:
-        means.say(f"{job.label}: asking {means.model.spec}")
+        recorded = "" if means.model.live else " (recorded replies, no model)"
+        means.say(f"{job.label}: asking {means.model.spec}{recorded}")
         results.append(generate(job, means, transcript))
         if results[-1].written is not None:
             good.append(results[-1].written)
     if len(good) == len(jobs):
         paths = commit(folder, good, path, code_seed)
         for file, result in zip(paths, results, strict=True):
-            means.say(f"  wrote {file} ({_effort(result)}; by {result.written.author if result.written else ''})")
+            means.say(
+                f"  wrote {file} ({_effort(result)}; by {result.written.author if result.written else ''})"
+            )
         return results, paths
     for result in results:
         if result.written is None:
@@ -236,5 +239,7 @@ def _conclude(
 def _next_command(config: Config, root: Path) -> str:
     seed = f" --code-seed {config.code_seed}" if config.code_seed is not None and config.task else ""
     target = config.task if config.task and "training" not in config.task else "all"
-    where = f" --content {root}" if os.environ.get(CONTENT_VARIABLE, "").split(os.pathsep)[0] != str(root) else ""
+    where = (
+        f" --content {root}" if os.environ.get(CONTENT_VARIABLE, "").split(os.pathsep)[0] != str(root) else ""
+    )
     return f"maestro eval --target {target}{where}{seed}"

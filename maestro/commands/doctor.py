@@ -6,7 +6,7 @@
     maestro doctor --llm openai:llama@http://localhost:8000/v1
 
 Looks at Python, the packages and their versions, the game engine (by playing it for a moment), torch and GPUs, the
-content folders, the folder for runs, and the terminal. With `--llm` it looks at that language model instead: whether
+content folders, what confines generated code, the folder for runs, and the terminal. With `--llm` it looks at that language model instead: whether
 each server answers, which models it has, whether it obeys constrained choice (asked a question whose natural answer
 lies outside the choices), and whether it tells how likely each choice was. The exit code is 1 when something is broken.
 """
@@ -33,6 +33,7 @@ from maestro.content import Content
 from maestro.envs import make_world, world_names
 from maestro.errors import DependencyError, MaestroError
 from maestro.llm.doctor import findings
+from maestro.options.load import sandbox_layers
 from maestro.runs import runs_root, versions
 
 DISTRIBUTION = "maestro-skills"
@@ -102,6 +103,7 @@ def _groups(config: Config) -> list[Callable[[], Iterator[Check]]]:
         _machine,
         _torch,
         lambda: _content(config.content),
+        _sandbox,
         _worlds,
         lambda: _run_folder(config.run),
         _terminal,
@@ -204,6 +206,15 @@ def _worlds() -> Iterator[Check]:
             yield Check(
                 f"world {name}", "ok", f"plays ({time.perf_counter() - start:.1f} s to the first steps)"
             )
+
+
+def _sandbox() -> Iterator[Check]:
+    """Say what confines generated code while `maestro codegen` tests it."""
+    for layer in sandbox_layers():
+        needed = layer.name == "limits"
+        status = "ok" if layer.active else "fail" if needed else "note"
+        hint = "`maestro codegen` refuses to run code without it" if needed and not layer.active else None
+        yield Check(f"sandbox {layer.name}", status, layer.detail, hint)
 
 
 def _run_folder(folder: Path | None) -> Iterator[Check]:

@@ -3,8 +3,9 @@
     maestro sign skills/digger
     maestro sign meta_policies/goldenexit --author "Ada Lovelace"
 
-initiation.py, termination.py and policy.py run only if the provenance.toml beside them lists their hashes. This
-command writes that file for what the folders hold now; do it again after every change.
+initiation.py, termination.py and policy.py run only if the provenance.toml beside them lists their hashes and the version
+of the validator that found nothing wrong with them. This command validates what the folders hold now (`maestro validate`
+does that alone) and writes that file; do it again after every change, and after an upgrade that asks for it.
 """
 
 from __future__ import annotations

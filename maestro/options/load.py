@@ -159,6 +159,13 @@ def validate_file(path: Path, content: Content | None = None) -> Judged:
     return Judged(path, tuple(found))
 
 
+def check_signed(path: Path) -> None:
+    """Raise the error with which the loader would refuse a file for its provenance; nothing is executed."""
+    folder = path.resolve().parent
+    world, own = _described(folder, default="nethack")
+    _load(path, world, [*content_around(folder).skills(world), *own])
+
+
 def kind_of(path: Path) -> Kind:
     """Tell by a file's name what is expected of it; raises ContentError for any other name."""
     if path.name not in GENERATED_FILES:

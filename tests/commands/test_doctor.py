@@ -141,3 +141,10 @@ def test_a_broken_language_model_is_a_finding(capsys):
     checks = diagnose(capsys, "--llm", "opneai:m@http://localhost:1/v1")
     assert checks["llm"]["status"] == "fail"
     assert "did you mean 'openai'" in checks["llm"]["found"]
+
+
+def test_layers_that_confine_generated_code_are_listed(capsys: pytest.CaptureFixture[str]):
+    checks = diagnose(capsys)
+    layers = {name.removeprefix("sandbox ") for name in checks if name.startswith("sandbox ")}
+    assert {"limits", "privileges", "landlock", "network", "seccomp", "bubblewrap"} <= layers
+    assert checks["sandbox limits"]["status"] == "ok"

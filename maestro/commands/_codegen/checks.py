@@ -24,8 +24,8 @@ from maestro.commands._codegen.jobs import Job
 from maestro.envs.scenario import Question, Trace, Trial, judge, judge_predicate
 from maestro.envs.scenario import Session as Play
 
-LIMITS = Limits(wall_s=60.0, cpu_s=30, output_bytes=32 * 2**20)
-"""Of one simulated game, or of all cases of a predicate; the parent's own time is part of it."""
+LIMITS = Limits(wall_s=120.0, cpu_s=60, output_bytes=64 * 2**20)
+"""Of all simulated games, or all cases of a predicate; the parent's own time is part of it."""
 BROKEN_ENOUGH = 3
 """Games of a policy that failed outright after which the others would tell nothing new."""
 
@@ -34,11 +34,14 @@ def check_policy(job: Job, num_games: int, candidate: Candidate) -> tuple[Checke
     """Let a policy play simulated games and judge them by the rules of the scenarios."""
     scenarios = job.scenarios
     traces: list[Trace] = []
-    for seed in range(num_games):
-        simulation = scenarios.make_simulation(job.contract.skills, seed)
-        traces.append(_play(candidate.source, job.contract, seed, Play(simulation, fallback=_fallback(job))))
-        if sum(bool(trace.error) for trace in traces) >= BROKEN_ENOUGH:
-            break
+    while len(traces) < num_games and sum(bool(trace.error) for trace in traces) < BROKEN_ENOUGH:
+        # games share a process; one that a game has killed is replaced for the next
+        with _session(candidate.source, job.contract, len(traces)) as session:
+            while len(traces) < num_games:
+                simulation = scenarios.make_simulation(job.contract.skills, len(traces))
+                traces.append(_play(session, candidate, Play(simulation, fallback=_fallback(job))))
+                if traces[-1].error:
+                    break
     goal = scenarios.GOALS.get(job.item.name)
     trial = judge(traces, goal=goal, progress=scenarios.progress)
     shown = trial.telling
@@ -71,28 +74,26 @@ def check_predicate(job: Job, candidate: Candidate) -> Checked:
     return Checked(report.problems, text)
 
 
-def _play(source: str, contract: Contract, seed: int, play: Play) -> Trace:
-    """Let the policy in a sandbox of its own play one simulated game; what goes wrong is in the trace."""
-    with _session(source, contract, seed) as session:
-        question: Question | None = play.start()
-        fault = _first_fault(session)
-        if fault:
-            play.fail(fault)
-            return play.trace
-        assert isinstance(session, Session)
-        observes = "def observe(" in source
-        while question is not None:
-            for state in question.states if observes else ():
-                answer = session.ask(Call("observe", (_value(state),)))
-                if not isinstance(answer, Returned):
-                    play.fail(f"observe failed: {answer}")
-                    return play.trace
-            arguments = (_value(question.states[-1]), question.finished, question.startable)
-            answer = session.ask(Call("select_skill", arguments))
+def _play(session: Session | SandboxFailure, candidate: Candidate, play: Play) -> Trace:
+    """Let a new object of the policy play one simulated game; what goes wrong is in the trace."""
+    question: Question | None = play.start()
+    fault = _first_fault(session)
+    if fault or isinstance(session, SandboxFailure):
+        play.fail(fault)
+        return play.trace
+    observes = "def observe(" in candidate.source
+    while question is not None:
+        for state in question.states if observes else ():
+            answer = session.ask(Call("observe", (_value(state),)))
             if not isinstance(answer, Returned):
-                play.fail(f"select_skill failed: {answer}")
+                play.fail(f"observe failed: {answer}")
                 return play.trace
-            question = play.reply(_plain(answer))
+        arguments = (_value(question.states[-1]), question.finished, question.startable)
+        answer = session.ask(Call("select_skill", arguments))
+        if not isinstance(answer, Returned):
+            play.fail(f"select_skill failed: {answer}")
+            return play.trace
+        question = play.reply(_plain(answer))
     return play.trace
 
 

@@ -154,7 +154,11 @@ def _real_games(job: Job, means: Means) -> RealGames | None:
     if not means.check_games or not is_task(job):
         return None
     return RealGames(
-        job, means.content, means.check_games, improve=means.model.live, say=lambda text: means.say(f"  {text}")
+        job,
+        means.content,
+        means.check_games,
+        improve=means.model.live,
+        say=lambda text: means.say(f"  {text}"),
     )
 
 

@@ -117,7 +117,9 @@ def _given(content: Content, contract: Contract, world: str) -> tuple[str, tuple
     wanted = [helper.name for helper in load_scenarios(world).HELPERS]
     if not wanted:
         return "", ()
-    source = load_policy(content.training(world), content.skills(world)).module.path.read_text(encoding="utf-8")
+    source = load_policy(content.training(world), content.skills(world)).module.path.read_text(
+        encoding="utf-8"
+    )
     there = helper_names(source, contract)
     methods = tuple(name for name in wanted if name in there)
     return (source, methods) if methods else ("", ())

@@ -48,7 +48,9 @@ class RealGames:
         self.say(f"real games: {text.splitlines()[0]}")
         errors = Counter(record.ended.cause for record in records if record.ended.by in ("error", "failed"))
         if errors:
-            problems = [f"in {count} of {len(records)} real games: {cause}" for cause, count in errors.items()]
+            problems = [
+                f"in {count} of {len(records)} real games: {cause}" for cause, count in errors.items()
+            ]
             return Checked(tuple(problems), text)
         score = _mean(records, "true"), _mean(records, "compatible")
         self.scores.append(score[0])
@@ -74,7 +76,9 @@ class RealGames:
                 folder, author=AUTHOR, state_version=state_version(self.job.world),
                 validator_version=VALIDATOR_VERSION, skills=self.job.contract.skills,
             )  # fmt: skip
-            setup = Setup(self.job.item.name, "reference", 0, GAMES_PER_WORKER, (Path(place), *self.content.roots))
+            setup = Setup(
+                self.job.item.name, "reference", 0, GAMES_PER_WORKER, (Path(place), *self.content.roots)
+            )
             return sorted(self._records(setup), key=lambda record: record.episode)
 
     def _records(self, setup: Setup) -> list[EpisodeRecord]:

@@ -74,7 +74,9 @@ class Talk:
             choices=(YES, NO),
             label=f"codegen/{self.job.label}/judge",
         )
-        text = "" if reply.text == YES else "Looking at the trace, you answered that this policy is not sound."
+        text = (
+            "" if reply.text == YES else "Looking at the trace, you answered that this policy is not sound."
+        )
         return Judgement(reply.text == YES, text, _tokens(reply))
 
     def feedback(self, found: Feedback) -> str:

@@ -33,9 +33,7 @@ def attempt_lines(attempt: Attempt, of: int, note: str) -> list[str]:
     tokens = f", {attempt.tokens} tokens" if attempt.tokens else ""
     words = _WORDS[attempt.stage] + (f": {note}" if note and attempt.stage == "done" else "")
     lines = [f"  attempt {attempt.number} of {of}: {words} ({attempt.seconds:.1f} s{tokens})"]
-    lines += [
-        f"    - {shorten(' '.join(problem.split()), 300)}" for problem in attempt.problems[:MOST_SHOWN]
-    ]
+    lines += [f"    - {shorten(' '.join(problem.split()), 300)}" for problem in attempt.problems[:MOST_SHOWN]]
     left_out = len(attempt.problems) - MOST_SHOWN
     return [*lines, f"    - and {left_out} more"] if left_out > 0 else lines
 

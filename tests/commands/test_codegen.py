@@ -1,0 +1,449 @@
+"""`maestro codegen`: from a prompt to a validated file that plays, and everything that can go wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import maestro.commands.codegen as command
+from maestro.cli import main
+from maestro.content import Content, shipped_root
+from maestro.errors import GeneratedCodeError
+from maestro.evaluation.episode import Ending
+from maestro.llm.chat import ChatModel, ChatSettings
+from maestro.llm.messages import Reply, ReplyFailed, Usage
+from maestro.options.load import load_options, load_policy
+from maestro.options.provenance import OWN_AUTHOR
+
+SHIPPED = shipped_root()
+GOOD = (SHIPPED / "meta_policies" / "locked_door" / "policy.py").read_text()
+TEST = "\n\ndef test_it():\n    print(Policy().select_skill(State(), None, frozenset({'keyfinder'})))\n"
+LAZY = "class Policy:\n    def select_skill(self, state, finished, startable):\n        return 'eastwalker'\n"
+
+
+def block(source: str) -> str:
+    return f"I think first.\n\n```python\n{source.strip()}\n```\n"
+
+
+class Scripted(ChatModel):
+    """A live model that says what it was given, one text after the other, and "yes" to every judge."""
+
+    def __init__(self, *texts: str | ReplyFailed, verdicts: tuple[str, ...] = ()) -> None:
+        super().__init__("scripted", ChatSettings())
+        self.texts, self.verdicts = list(texts), list(verdicts)
+        self.requests: list = []
+
+    servers = ("scripted",)
+
+    def describe(self):
+        return []
+
+    async def answer(self, request, *, server=None):
+        self.requests.append(request)
+        if request.sampling.choices:
+            text = self.verdicts.pop(0) if self.verdicts else "yes"
+        else:
+            asked = sum(not each.sampling.choices for each in self.requests)
+            text = self.texts[min(asked, len(self.texts)) - 1]
+        if isinstance(text, ReplyFailed):
+            return text
+        return Reply(text, None, Usage(100, 50), "tiny-llama", "scripted")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MAESTRO_CONTENT", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
+    def use(*texts: str | ReplyFailed, verdicts: tuple[str, ...] = ()) -> Scripted:
+        model = Scripted(*texts, verdicts=verdicts)
+        monkeypatch.setattr(command, "load_chat_model", lambda spec, record=None: model)
+        return model
+
+    return use
+
+
+def policy(root: Path) -> Path:
+    return root / "content" / "meta_policies" / "locked_door" / "policy.py"
+
+
+# --- offline, with the recorded replies -----------------------------------------------------------------------
+
+
+def test_a_task_is_written_offline_in_an_empty_folder_and_plays(
+    place: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    out = capsys.readouterr().out
+    assert "attempt 1 of 5: runs, but does not behave" in out
+    assert "the key was not found" in out
+    assert "attempt 2 of 5: good: 16 of 16 simulated games reach the goal" in out
+    assert "Next: maestro eval --target locked_door --content content" in out
+    assert policy(place).read_text() == GOOD
+
+    content = Content.find(place / "content")
+    provenance = load_policy(content.task("locked_door")).provenance
+    assert provenance.author == OWN_AUTHOR
+    assert provenance.origin["policy.py"].attempts == 2
+    kinds = [json.loads(line)["kind"] for line in policy(place).with_name("transcript.jsonl").open()]
+    assert kinds.count("reply") == kinds.count("attempt") == 2
+    assert not (place / "content" / "transcripts").exists()
+    assert main(["eval", "--target", "locked_door", "--content", "content", "--episodes", "3", "--workers", "0", "--json"]) == 0  # fmt: skip
+    assert json.loads(capsys.readouterr().out)["success"]["true"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize("skill", ["keyfinder", "opener", "merchant"])
+def test_a_skills_two_functions_are_written_together(place: Path, skill: str):
+    assert main(["codegen", "--skill", skill]) == 0
+    content = Content.find(place / "content")
+    written = content.skill(skill)
+    assert written.folder == place / "content" / "skills" / skill
+    for name in ("initiation.py", "termination.py"):
+        assert (written.folder / name).read_bytes() == (SHIPPED / "skills" / skill / name).read_bytes()
+    load_options(content.skills(written.spec.world))
+    assert content.skill(skill).spec == Content((SHIPPED,)).skill(skill).spec
+
+
+@pytest.mark.parametrize("task", ["goldenexit", "delphi"])
+def test_the_loop_of_repair_is_seen_offline(place: Path, task: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["codegen", "--task", task, "--json"]) == 0
+    (module,) = json.loads(capsys.readouterr().out)["modules"]
+    stages = {"goldenexit": ["validate", "check", "done"], "delphi": ["sandbox", "done"]}[task]
+    assert [attempt["stage"] for attempt in module["attempts"]] == stages
+    assert module["author"] == OWN_AUTHOR
+
+
+def test_the_same_replies_give_the_same_bytes(place: Path):
+    for root in ("one", "two"):
+        assert main(["codegen", "--task", "locked_door", "--content", root]) == 0
+    files = {path.relative_to("one") for path in Path("one").rglob("*") if path.is_file()}
+    assert {path.name for path in files} == {"policy.py", "provenance.toml", "task.toml", "transcript.jsonl"}
+    assert all(Path("one", file).read_bytes() == Path("two", file).read_bytes() for file in files)
+
+
+@pytest.mark.slow
+def test_everything_that_ships_is_written_again_byte_for_byte(
+    place: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["codegen", "--all", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["written"]) == len(answer["modules"]) == 28
+    for file in answer["written"]:
+        assert Path(file).read_bytes() == (SHIPPED / Path(file).relative_to("content")).read_bytes()
+    shipped = [*SHIPPED.glob("skills/*/*.py"), *SHIPPED.glob("meta_policies/*/policy.py")]
+    assert len(shipped) == 28
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", sorted(Content((SHIPPED,)).tasks()))
+def test_every_task_plays_real_games_with_what_was_written(
+    place: Path, task: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["codegen", "--task", task, "--check-games", "2", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["modules"][0]["real_success"] >= 0
+    assert "real games: success" in captured.err
+
+
+def test_code_seeds_stand_side_by_side(place: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["codegen", "--task", "locked_door", "--code-seed", "42"]) == 0
+    assert "--code-seed 42" in capsys.readouterr().out
+    inner = policy(place).parent / "seed42" / "policy.py"
+    assert inner.read_text() == GOOD
+    task = Content.find(place / "content").task("locked_door")
+    assert task.code_seeds == (42,)
+    assert load_policy(task.with_code_seed(42)).provenance.origin["policy.py"].code_seed == 42
+    load_policy(task)  # the one without a seed came along, for this folder is searched first
+    eval_it = ["eval", "--target", "locked_door", "--content", "content", "--episodes", "2", "--workers", "0"]
+    assert main([*eval_it, "--code-seed", "42"]) == 0
+    assert main([*eval_it, "--code-seed", "41"]) == 1
+    assert "no policy of code seed 41. Expected: one of 42" in capsys.readouterr().err
+
+
+def test_a_dry_run_prints_the_prompt_and_writes_nothing(place: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["codegen", "--task", "goldenexit", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("=== goldenexit: system ===")
+    assert "25 kills" in out and "| num_kills | int |" in out and "`self.reach_gnomish_mines`" in out
+    assert main(["codegen", "--skill", "merchant", "--dry-run", "--json"]) == 0
+    prompts = json.loads(capsys.readouterr().out)
+    assert list(prompts) == ["merchant/initiation", "merchant/termination"]
+    assert not list(place.iterdir())
+
+
+def test_a_changed_prompt_is_not_answered_by_an_old_reply(place: Path, capsys: pytest.CaptureFixture[str]):
+    mine = place / "content" / "meta_policies" / "locked_door"
+    mine.mkdir(parents=True)
+    spec = (SHIPPED / "meta_policies" / "locked_door" / "task.toml").read_text()
+    (mine / "task.toml").write_text(spec.replace("Fetch the key", "Fetch the golden key"))
+    assert main(["codegen", "--task", "locked_door"]) == 1
+    out = capsys.readouterr().out
+    assert "no reply is recorded to this question" in out and "golden key" in out
+    assert "transcripts/locked_door.failed.jsonl" in out
+    assert sorted(path.name for path in mine.iterdir()) == ["task.toml"]
+
+
+# --- a model that answers now ------------------------------------------------------------------------------------
+
+
+def test_faults_go_back_and_the_judge_has_a_word(place: Path, say):
+    model = say(
+        "I am sorry.",
+        block(GOOD.replace("state.num_keys", "state.keys") + TEST),
+        block(GOOD),
+        block(GOOD + TEST.replace("print(", "assert not (")),
+        block(LAZY + TEST),
+        block(GOOD + TEST),
+        block(GOOD + TEST),
+        verdicts=("no", "yes"),
+    )
+    assert main(["codegen", "--task", "locked_door", "--attempts", "9", "--code-seed", "3"]) == 0
+    asked = [request for request in model.requests if not request.sampling.choices]
+    last = [request.messages[-1]["content"] for request in asked]
+    assert "There is no fenced block" in last[1]
+    assert "'keys' is not a field" in last[2] and "The line is `if state.keys == 0:`" in last[2]
+    assert "There is no unit test" in last[3]
+    assert "test_it failed: AssertionError" in last[4] and "Your unit test gave this" not in last[1]
+    assert "the key was not found" in last[5] and "position" in last[5]
+    assert "not sound" in last[6]
+    assert {request.sampling.seed for request in asked} == {3}
+    judged = [request for request in model.requests if request.sampling.choices]
+    assert [len(request.messages) for request in judged] == [2, 2]
+    assert "Reached in 16 of 16 simulated games" in judged[0].messages[1]["content"]
+    assert load_policy(Content.find(place / "content").task("locked_door").with_code_seed(3)).provenance.author == "tiny-llama"  # fmt: skip
+
+
+def test_a_model_that_never_gets_it_right_fails_with_reasons_and_keeps_the_old_file(
+    place: Path, say, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    before = {path: path.read_bytes() for path in policy(place).parent.iterdir()}
+    say(block(LAZY + TEST))
+    capsys.readouterr()
+    assert main(["codegen", "--task", "locked_door", "--attempts", "3"]) == 1
+    out = capsys.readouterr().out
+    assert "attempt 3 of 3" in out and "attempt 4" not in out
+    assert "FAILED: all 3 attempts were used" in out
+    assert "what was there is kept" in out
+    assert {path: path.read_bytes() for path in policy(place).parent.iterdir()} == before
+    failed = place / "content" / "transcripts" / "locked_door.failed.jsonl"
+    assert sum('"kind": "reply"' in line for line in failed.open()) == 3
+
+
+def test_budgets_of_tokens_and_time_end_the_conversation(
+    place: Path, say, capsys: pytest.CaptureFixture[str]
+):
+    settings = place / "mine" / "prompts" / "codegen"
+    settings.mkdir(parents=True)
+    for line, reason in (
+        ("max_total_tokens = 400", "450 of 400 tokens were used"),
+        ("max_seconds = 0.000001", "0 of 0 seconds were used"),
+    ):
+        say(block(LAZY + TEST))
+        (settings / "settings.toml").write_text(f"{line}\nsimulated_games = 2\n")
+        assert main(["codegen", "--task", "locked_door", "--content", "mine"]) == 1
+        assert reason in capsys.readouterr().out
+
+
+def test_settings_are_held_to_their_types(place: Path, capsys: pytest.CaptureFixture[str]):
+    settings = place / "mine" / "prompts" / "codegen"
+    settings.mkdir(parents=True)
+    (settings / "settings.toml").write_text("attemps = 3\n")
+    assert main(["codegen", "--task", "locked_door", "--content", "mine"]) == 1
+    assert "did you mean 'attempts'" in capsys.readouterr().err
+
+
+def test_a_server_that_fails_is_named_and_nothing_is_written(
+    place: Path, say, capsys: pytest.CaptureFixture[str]
+):
+    say(block(LAZY + TEST), ReplyFailed("unreachable", "the connection failed", "http://dead:1"))
+    assert main(["codegen", "--task", "locked_door", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ok"] is False and answer["written"] == []
+    assert "http://dead:1: the connection failed" in answer["modules"][0]["reasons"][0]
+    assert len(answer["modules"][0]["attempts"]) == 1
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "import os\nos.system('touch pwned')\n" + GOOD,
+        GOOD.replace("        if", "        open('pwned', 'w').close()\n        if", 1),
+        "x = ().__class__.__base__.__subclasses__()\n" + GOOD,
+    ],
+)
+def test_a_hostile_reply_is_refused_before_it_runs(
+    place: Path, say, attack: str, capsys: pytest.CaptureFixture[str]
+):
+    say(block(attack + TEST))
+    assert main(["codegen", "--task", "locked_door", "--attempts", "1"]) == 1
+    assert "breaks rules and was not run" in capsys.readouterr().out
+    assert not list(place.rglob("pwned"))
+
+
+def test_of_several_good_candidates_the_best_in_real_games_is_kept(
+    place: Path, say, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    import maestro.commands._codegen.real_games as real_games
+
+    versions = [f"# version {number}\n{GOOD}" for number in range(3)]
+    scores = iter([0.25, 0.75, 0.5])
+    monkeypatch.setattr(real_games, "_mean", lambda records, test: score[0])
+    score = [0.0]
+    played = real_games.RealGames._play
+
+    def play(self, candidate):
+        score[0] = next(scores)
+        return played(self, candidate)
+
+    monkeypatch.setattr(real_games.RealGames, "_play", play)
+    model = say(*(block(version + TEST) for version in versions))
+    assert main(["codegen", "--task", "locked_door", "--attempts", "3", "--check-games", "2"]) == 0
+    assert policy(place).read_text() == versions[1]
+    assert "success in real games 0.75" in capsys.readouterr().out
+    said = model.requests[-1].messages[-1]["content"]
+    assert "success was 0.75 on average" in said and "game 1: success 1, ended: success" in said
+
+
+def test_code_that_fails_in_real_games_only_is_not_good(
+    place: Path, say, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    import maestro.commands._codegen.real_games as real_games
+
+    played = real_games.RealGames._play
+
+    def play(self, candidate):
+        error = Ending(by="error", cause="KeyError: 'rare'")
+        return [record.model_copy(update={"ended": error}) for record in played(self, candidate)]
+
+    monkeypatch.setattr(real_games.RealGames, "_play", play)
+    say(block(GOOD + TEST))
+    assert main(["codegen", "--task", "locked_door", "--attempts", "2", "--check-games", "2"]) == 1
+    assert "in 2 of 2 real games: KeyError: 'rare'" in capsys.readouterr().out
+    assert not policy(place).exists()
+
+
+# --- wrong inputs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "0 things were named to be written"),
+        (["--task", "buc", "--all"], "2 things were named"),
+        (["--task", "goldenexi"], "did you mean 'goldenexit'"),
+        (["--skill", "merchan"], "did you mean 'merchant'"),
+        (["--task", "buc", "--attempts", "0"], "--attempts: the value is 0. Expected: at least 1"),
+        (["--task", "buc", "--check-games", "-1"], "--check-games"),
+        (["--task", "buc", "--code-seed", "-1"], "--code-seed"),
+        (["--skill", "merchant", "--check-games", "2"], "real games measure the policy of a task"),
+        (["--task", "buc", "--llm", "repay"], "did you mean 'replay'"),
+        (["--task", "buc", "--llm", "replay:nowhere"], "does not exist"),
+        (["--task", "buc", "--llm", "openai:model"], "openai"),
+    ],
+)
+def test_wrong_inputs_are_answered_with_what_was_meant(
+    place: Path, arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["codegen", *arguments]) == 1
+    assert text in capsys.readouterr().err
+    assert not list(place.iterdir())
+
+
+def test_a_dead_server_is_said_in_one_line(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch):
+    monkeypatch.setenv("MAESTRO_API_KEY", "sk-abcdefghijklmnopqrstuvwxyz")
+    settings = place / "mine" / "prompts" / "codegen"
+    settings.mkdir(parents=True)
+    import maestro.llm.backends as backends
+
+    real = backends.load_chat_model
+    monkeypatch.setattr(
+        command, "load_chat_model", lambda spec, record=None: real(spec, max_retries=0, timeout_s=2.0)
+    )
+    assert main(["codegen", "--task", "locked_door", "--llm", "openai:m@http://127.0.0.1:9/v1"]) == 1
+    out = capsys.readouterr().out
+    assert "the connection failed" in out and "sk-abc" not in out
+    assert not any("sk-abc" in path.read_text() for path in place.rglob("*.jsonl"))
+
+
+def test_what_ships_in_a_package_is_not_overwritten(place: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    import maestro.commands._codegen.write as write
+
+    packaged = place / "site-packages" / "maestro" / "_content"
+    packaged.mkdir(parents=True)
+    monkeypatch.setattr(write, "shipped_root", lambda: packaged)
+    assert main(["codegen", "--task", "locked_door", "--content", str(packaged)]) == 1
+    assert "what ships with maestro is not overwritten" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_said(place: Path, capsys: pytest.CaptureFixture[str]):
+    (place / "content").write_text("a file")
+    assert main(["codegen", "--task", "locked_door"]) == 1
+    assert "name another folder with --content" in capsys.readouterr().err
+
+
+def test_the_first_folder_of_the_environment_is_written(place: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    mine = place / "mine"
+    (mine / "meta_policies").mkdir(parents=True)
+    monkeypatch.setenv("MAESTRO_CONTENT", str(mine))
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    assert (mine / "meta_policies" / "locked_door" / "policy.py").read_text() == GOOD
+    assert "eval --target locked_door\n" in capsys.readouterr().out
+
+
+def test_a_task_of_ones_own_is_written_beside_its_description(place: Path, say):
+    folder = place / "mine" / "meta_policies" / "rattle"
+    folder.mkdir(parents=True)
+    spec = (
+        (SHIPPED / "meta_policies" / "locked_door" / "task.toml").read_text().replace("locked_door", "rattle")
+    )
+    (folder / "task.toml").write_text(spec)
+    say(block(GOOD + TEST))
+    assert main(["codegen", "--task", "rattle", "--content", "mine"]) == 0
+    assert (folder / "task.toml").read_text() == spec
+    load_policy(Content.find(place / "mine").task("rattle"))
+
+
+# --- killed in the middle ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_kill_in_the_middle_keeps_the_old_file(place: Path, how: signal.Signals):
+    assert main(["codegen", "--task", "goldenexit"]) == 0
+    folder = place / "content" / "meta_policies" / "goldenexit"
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maestro", "codegen", "--task", "goldenexit"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "attempt 1" in line:
+            break
+    time.sleep(0.2)
+    os.kill(process.pid, how)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == (130 if how == signal.SIGINT else -9)
+    assert "Traceback" not in errors
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    load_policy(Content.find(place / "content").task("goldenexit"))
+
+
+def test_files_that_do_not_belong_together_are_refused_by_name(place: Path):
+    """A machine that stops between the two steps of a replacement leaves a new module with the old provenance."""
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    policy(place).write_text(GOOD + "\n")
+    with pytest.raises(GeneratedCodeError, match=r"maestro sign .*locked_door"):
+        load_policy(Content.find(place / "content").task("locked_door"))
