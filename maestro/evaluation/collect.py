@@ -276,7 +276,8 @@ def recorded_rows(folder: Path, horizon: int = DEFAULT_HORIZON) -> Iterator[list
                 continue
             window.push(now)
             start, previous = window.start(), window.previous
-            text = caption(previous.message, now, start)
+            recorded: Any = now  # it has what a caption reads of a State
+            text = caption(previous.message, recorded, start)
             rows.append(
                 make_transition(
                     skill="",

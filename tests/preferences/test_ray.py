@@ -61,9 +61,9 @@ def gather(folder: Path, engine: str, on_chunk) -> bytes:
 
 def test_a_node_may_die_while_data_are_collected(cluster, tmp_path):
     whole = gather(tmp_path / "here", "process", lambda result, new: None)
-    killer = Killer(cluster, calls=10)
+    killer = Killer(cluster, calls=8)
     assert gather(tmp_path / "ray", "ray", killer) == whole
-    assert len(list((tmp_path / "ray").glob("*.parquet"))) > 30  # most of the work came after the death
+    assert len(list((tmp_path / "ray").glob("*.parquet"))) > 20  # most of the work came after the death
     assert killer.killed_at
 
 
