@@ -20,6 +20,7 @@ from maestro.specs import NAME_PATTERN, NAME_RULE, SkillSpec, TaskSpec, Training
 CONTENT_VARIABLE = "MAESTRO_CONTENT"
 FOLDERS = ("skills", "prompts", "meta_policies")
 PolicyT = TypeVar("PolicyT", bound="TrainingContent")
+REWARD_FOLDER = "reward"  # in a skill's folder: its fitted reward model
 TRAINED_POLICY_FOLDER = "policy"  # skills/policy/ holds the trained network and is no skill
 
 
@@ -124,6 +125,14 @@ class Content:
         """Give one skill; raises UnknownNameError with suggestions."""
         return _pick("skill", name, self.skills())
 
+    def reward_folder(self, name: str) -> Path | None:
+        """Find the folder of a skill's fitted reward model; None where no root has one."""
+        for root in self.roots:
+            folder = root / "skills" / name / REWARD_FOLDER
+            if (folder / "card.json").is_file():
+                return folder
+        return None
+
     def tasks(self, world: str | None = None) -> dict[str, TaskContent]:
         """List the tasks of `world` (all worlds when None) alphabetically; raises ContentError as `skills` does."""
         found = {}
@@ -174,8 +183,14 @@ class Content:
                         expected=NAME_RULE,
                         hint=f"rename it, for example to {_allowed_name(folder.name)!r}",
                     )
-                found.setdefault(folder.name, folder)
+                if not _only_fitted(folder):
+                    found.setdefault(folder.name, folder)
         yield from sorted(found.items())
+
+
+def _only_fitted(folder: Path) -> bool:
+    """Tell whether a skill's folder holds its reward model and nothing else: a run's, which describes no skill."""
+    return [path.name for path in folder.iterdir() if not path.name.startswith(".")] == [REWARD_FOLDER]
 
 
 def shipped_root() -> Path:

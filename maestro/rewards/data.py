@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from maestro.errors import DatasetError
 from maestro.preferences.pairs import Preference
+from maestro.preferences.transitions import caption_key
 from maestro.rewards.encode import changes_of, encode_messages
 
 
@@ -82,6 +83,28 @@ def split_by_caption(data: PairData, share: float, seed: int) -> tuple[PairData,
         return data, data.subset(np.zeros(len(data.pairs), bool)), 0
     neither = int((~in_test & ~in_training).sum())
     return data.subset(in_training), data.subset(in_test), neither
+
+
+def annotated_part(table: pa.Table, digest: str) -> pa.Table:
+    """Give the rows that were there when a dataset with this `dataset_digest` was annotated: it may have grown since.
+
+    `table` is as `read_transitions` gives it, a chunk a shard. Raises DatasetError where it is another dataset.
+    """
+    running, rows = hashlib.sha256(), 0
+    if running.hexdigest() == digest:
+        return table.slice(0, 0)
+    for chunk in table["caption"].chunks:
+        for caption in chunk.to_pylist():
+            running.update(caption_key(caption))
+        rows += len(chunk)
+        if running.hexdigest() == digest:
+            return table.slice(0, rows)
+    raise DatasetError(
+        "the verdicts are about other transitions",
+        where="--data",
+        expected=f"the dataset with digest {digest[:12]}..., which was annotated",
+        hint="name it with --data, or annotate this one",
+    )
 
 
 def load_pair_data(table: pa.Table, verdicts: pa.Table) -> PairData:

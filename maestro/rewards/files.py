@@ -1,13 +1,15 @@
 """Reward models on disk: the weights as safetensors, and a card that says what they are and how good.
 
-    <folder>/model.safetensors    weights of every model of the ensemble, `0.message.embedding.weight` and so on
-    <folder>/card.json            see `Card`
+    <folder>/model-<hash>.safetensors    weights of every model of the ensemble, `0.message.embedding.weight` and so on
+    <folder>/card.json                   see `Card`
 
-The card is written last and names the hash of the weights, so a folder whose writing was cut short is refused.
+The weights' file is named after their hash and the card, written last, says which hash counts. So a model that was there
+before stays whole until the moment its replacement is complete.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,7 +27,7 @@ from maestro.rewards.model import ModelConfig, RewardModel
 from maestro.rewards.quality import Scale
 from maestro.runs import write_atomically
 
-WEIGHTS, CARD = "model.safetensors", "card.json"
+CARD = "card.json"
 CARD_VERSION = 1
 
 
@@ -84,22 +86,33 @@ def save_model(folder: Path, models: list[RewardModel], card: dict[str, Any]) ->
         num_parameters=sum(value.numel() for value in weights.values()),
         weights_sha256=hashlib.sha256(data).hexdigest(),
     )
+    name = weights_name(written)
+    temporary = folder / f".{name}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".{WEIGHTS}.tmp"
         with open(temporary, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, folder / WEIGHTS)
+        os.replace(temporary, folder / name)
         write_atomically(folder / CARD, written.model_dump_json(indent=2) + "\n")
+        for path in folder.glob("*.safetensors"):
+            if path.name != name:
+                path.unlink()
     except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise FitError(
             f"the reward model cannot be written: {error}",
             where=str(folder),
             hint="free space or fix the permissions, then run fit-reward again",
         ) from error
     return written
+
+
+def weights_name(card: Card) -> str:
+    """Name the file of a card's weights."""
+    return f"model-{card.weights_sha256[:16]}.safetensors"
 
 
 def load_card(folder: Path) -> Card:
@@ -111,7 +124,7 @@ def load_card(folder: Path) -> Card:
         raise FitError(
             "there is no reward model here",
             where=str(folder),
-            expected=f"{CARD} and {WEIGHTS}",
+            expected=f"{CARD} and the weights it names",
             hint="maestro fit-reward --skill ..., or maestro train-skills --stage rewards",
         ) from None
     except (OSError, ValueError) as error:
@@ -162,16 +175,20 @@ def load_reward(folder: Path) -> SkillReward:
             expected=f"version {ENCODER_VERSION}",
             hint=f"maestro fit-reward --skill {card.skill}",
         )
+    path = folder / weights_name(card)
+    again = f"maestro fit-reward --skill {card.skill}"
     try:
-        data = (folder / WEIGHTS).read_bytes()
+        data = path.read_bytes()
     except OSError as error:
-        raise FitError(f"the weights cannot be read: {error}", where=str(folder / WEIGHTS)) from error
+        raise FitError(
+            f"the weights cannot be read: {error.strerror or error}", where=str(path), hint=again
+        ) from error
     if hashlib.sha256(data).hexdigest() != card.weights_sha256:
         raise FitError(
             "the weights are not those the card speaks of",
-            where=str(folder / WEIGHTS),
+            where=str(path),
             expected=f"sha256 {card.weights_sha256[:12]}...",
-            hint=f"maestro fit-reward --skill {card.skill}",
+            hint=again,
         )
     weights = load(data)
     models = []

@@ -8,39 +8,71 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch.nn import functional as F
 
 from maestro.errors import FitError
+from maestro.rewards.checkpoint import Checkpoint
 from maestro.rewards.data import PairData, split_by_caption
 from maestro.rewards.model import PRESETS, ModelConfig, RewardModel
 
 
+Precision = Literal["auto", "float32", "bfloat16"]
+
+# Source of "paper": MaestroMotif's README (batch 1000, learning rate 1e-5, 20 epochs, which it takes to the end).
+FIT_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "learning_rate": 1e-5,
+        "batch_size": 1_000,
+        "epochs": 20,
+        "patience": 20,
+        "schedule": "constant",
+    },
+    "small": {"learning_rate": 1e-3, "batch_size": 1_000, "epochs": 20, "patience": 4, "schedule": "cosine"},
+}
+"""What goes with an architecture where nothing else is said."""
+
+
 class FitConfig(BaseModel):
-    """How a reward model is fitted."""
+    """How a reward model is fitted; what is left out follows from the preset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     preset: str = "small"
-    """Architecture, one of model.PRESETS."""
+    """Architecture, one of model.PRESETS, and the settings of FIT_PRESETS."""
     epochs: int = Field(default=20, ge=1)
     """Most passes over the training pairs."""
     batch_size: int = Field(default=1_000, ge=1)
     """Pairs a step; the last batch of an epoch may be smaller."""
     learning_rate: float = Field(default=1e-3, gt=0)
-    """Of Adam; it falls to nothing along half a cosine."""
-    patience: int = Field(default=5, ge=1)
+    """Of Adam."""
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """Whether the learning rate stays or falls to nothing along half a cosine."""
+    patience: int = Field(default=4, ge=1)
     """Epochs without a better held-out loss after which fitting stops."""
     held_out: float = Field(default=0.2, ge=0, lt=1)
     """Share of the distinct messages that no training pair may show."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     ensemble: int = Field(default=1, ge=1)
     """Models, fitted with seeds of their own, whose rewards are averaged."""
+    precision: Precision = "auto"
+    """Of the products while fitting; "auto" is bfloat16 on processors that are made for it. Weights stay float32."""
+    max_unparsed: float = Field(default=0.05, ge=0, le=1)
+    """Share of judgements nobody could understand above which nothing is fitted."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults_of_preset(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {**FIT_PRESETS.get(str(data.get("preset", "small")), {}), **data}
 
 
 @dataclass
@@ -97,9 +129,15 @@ def fit(
     config: FitConfig,
     *,
     device: str = "cpu",
+    checkpoint: Path | None = None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
+    on_pairs: Callable[[int], None] = lambda pairs: None,
 ) -> Fit:
     """Fit `config.ensemble` models to the judged pairs and keep each at its best held-out loss.
+
+    With `checkpoint`, a fit that was killed goes on at its last epoch; the file is gone when the fit is over, and one of
+    other data or another config does not count. `on_pairs` hears how many pairs a step took, those that an
+    earlier process went through and those that early stopping spares included.
 
     Raises DatasetError without pairs, FitError for an unknown preset and when a loss is not a number.
     """
@@ -109,66 +147,111 @@ def fit(
         )
     training, held_out, mixed = split_by_caption(data, config.held_out, config.seed)
     result = Fit([], config, training, held_out, mixed)
-    target = torch.device(device)
-    for number in range(config.ensemble):
-        result.models.append(_fit_one(result, number, target, progress))
+    target = device_named(device)
+    saved = Checkpoint(checkpoint, f"{data.sha256()} {config.model_dump_json()}")
+    state = saved.load(target)
+    for weights in state.get("models", []):
+        result.models.append(_model(config, target, weights).eval())
+    result.epochs = [Epoch(**epoch) for epoch in state.get("epochs", [])]
+    on_pairs(len(result.models) * config.epochs * len(training.pairs))
+    while len(result.models) < config.ensemble:
+        fitting = _Fitting(result, target, on_pairs)
+        fitting.take_up(state.pop("fitting", None))
+        result.models.append(fitting.run(progress, saved))
+    saved.remove()
     return result
 
 
-def _fit_one(
-    result: Fit, number: int, device: torch.device, progress: Callable[[Epoch], None]
-) -> RewardModel:
-    config = result.config
-    torch.manual_seed(config.seed + number)
-    model = RewardModel(model_config(config.preset)).to(device)
-    training, held_out = Tensors(result.training, device), Tensors(result.held_out, device)
-    steps = config.epochs * math.ceil(len(training.pairs) / config.batch_size)
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    generator = torch.Generator().manual_seed(config.seed + number)
-    best, best_loss, since_best = _weights(model), math.inf, 0
-    for epoch in range(config.epochs):
-        start = time.perf_counter()
-        loss = _train_epoch(model, training, optimizer, schedule, generator, config.batch_size)
-        rate = len(training.pairs) / (time.perf_counter() - start)
-        held_loss, accuracy = evaluate(model, held_out)
-        result.epochs.append(Epoch(number, epoch, loss, held_loss, accuracy, rate))
-        progress(result.epochs[-1])
-        judged = held_loss if not math.isnan(held_loss) else loss
-        if judged < best_loss:
-            best, best_loss, since_best = _weights(model), judged, 0
-        else:
-            since_best += 1
-            if since_best >= config.patience:
-                break
-    model.load_state_dict(best)
-    return model.eval()
+class _Fitting:
+    """One model being fitted: all that has to be kept to go on after an epoch."""
 
+    def __init__(self, result: Fit, device: torch.device, on_pairs: Callable[[int], None]) -> None:
+        config = self.config = result.config
+        self.result, self.device, self.on_pairs = result, device, on_pairs
+        self.number = len(result.models)
+        torch.manual_seed(config.seed + self.number)
+        self.model = _model(config, device)
+        self.training, self.held_out = Tensors(result.training, device), Tensors(result.held_out, device)
+        steps = config.epochs * math.ceil(len(self.training.pairs) / config.batch_size)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate)
+        self.schedule: Any = (
+            torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
+            if config.schedule == "cosine"
+            else torch.optim.lr_scheduler.ConstantLR(self.optimizer, 1.0)
+        )
+        self.generator = torch.Generator().manual_seed(config.seed + self.number)
+        self.precision = _precision(config.precision, device)
+        self.best, self.best_loss, self.since_best, self.next_epoch = _weights(self.model), math.inf, 0, 0
 
-def _train_epoch(model, data: Tensors, optimizer, schedule, generator, batch_size: int) -> float:
-    """Take one pass in random order and return the mean loss over the pairs."""
-    model.train()
-    total = 0.0
-    for batch in _batches(len(data.pairs), batch_size, generator):
-        loss = F.binary_cross_entropy_with_logits(data.logits(model, data.pairs[batch]), data.targets[batch])
-        value = loss.item()
-        if not math.isfinite(value):
-            raise FitError(
-                f"the loss became {value}",
-                where="fit-reward",
-                expected="a finite number",
-                hint="a smaller --learning-rate; the reward model that was there before is kept",
-            )
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        total += value * len(batch)
-    return total / len(data.pairs)
+    def take_up(self, saved: dict[str, Any] | None) -> None:
+        """Go on from what `state` gave."""
+        if saved is None:
+            return
+        for name in ("model", "optimizer", "schedule"):
+            getattr(self, name).load_state_dict(saved[name])
+        self.generator.set_state(saved["generator"].cpu())
+        self.best, self.best_loss = saved["best"], saved["best_loss"]
+        self.since_best, self.next_epoch = saved["since_best"], saved["next_epoch"]
+        self.on_pairs(self.next_epoch * len(self.training.pairs))
 
+    def state(self) -> dict[str, Any]:
+        """Give all that is needed to go on."""
+        return {
+            "models": [_weights(model) for model in self.result.models],
+            "epochs": [asdict(epoch) for epoch in self.result.epochs],
+            "fitting": {
+                **{name: getattr(self, name).state_dict() for name in ("model", "optimizer", "schedule")},
+                "generator": self.generator.get_state(),
+                **{name: getattr(self, name) for name in ("best", "best_loss", "since_best", "next_epoch")},
+            },
+        }
 
-def _batches(num_pairs: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-    yield from torch.randperm(num_pairs, generator=generator).split(batch_size)
+    def run(self, progress: Callable[[Epoch], None], saved: Checkpoint) -> RewardModel:
+        """Fit to the end and return the model with its best weights."""
+        config = self.config
+        while self.next_epoch < config.epochs and self.since_best < config.patience:
+            start = time.perf_counter()
+            loss = self._train_epoch()
+            rate = len(self.training.pairs) / (time.perf_counter() - start)
+            held_loss, accuracy = evaluate(self.model, self.held_out)
+            epoch = Epoch(self.number, self.next_epoch, loss, held_loss, accuracy, rate)
+            judged = held_loss if not math.isnan(held_loss) else loss
+            if judged < self.best_loss:
+                self.best, self.best_loss, self.since_best = _weights(self.model), judged, 0
+            else:
+                self.since_best += 1
+            self.next_epoch += 1
+            self.result.epochs.append(epoch)
+            saved.save(self.state)
+            progress(epoch)
+        self.on_pairs((config.epochs - self.next_epoch) * len(self.training.pairs))
+        self.model.load_state_dict(self.best)
+        return self.model.eval()
+
+    def _train_epoch(self) -> float:
+        """Take one pass in random order and return the mean loss over the pairs."""
+        data, model = self.training, self.model.train()
+        total = 0.0
+        order = torch.randperm(len(data.pairs), generator=self.generator).to(self.device)
+        for batch in order.split(self.config.batch_size):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+                logits = data.logits(model, data.pairs[batch])
+            loss = F.binary_cross_entropy_with_logits(logits.float(), data.targets[batch])
+            value = loss.item()
+            if not math.isfinite(value):
+                raise FitError(
+                    f"the loss became {value}",
+                    where="fit-reward",
+                    expected="a finite number",
+                    hint="a smaller learning_rate in the --config file; the reward model that was there before is kept",
+                )
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            self.schedule.step()
+            total += value * len(batch)
+            self.on_pairs(len(batch))
+        return total / len(data.pairs)
 
 
 @torch.no_grad()
@@ -213,6 +296,46 @@ def caption_rewards(models: list[RewardModel], data: PairData, batch_size: int =
 def model_config(preset: str) -> ModelConfig:
     """Return the architecture of a preset."""
     return PRESETS[preset]
+
+
+def device_named(name: str) -> torch.device:
+    """Find a device by torch's name for it, or "auto" for a GPU where there is one; raises FitError for one that is not there."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # AssertionError: torch was built without CUDA
+        raise FitError(
+            f"the device {name!r} cannot be used: {str(error).splitlines()[0]}",
+            where="--device",
+            expected='"auto", "cpu", or a device torch knows, such as "cuda:0"',
+        ) from None
+    return device
+
+
+def _precision(wanted: Precision, device: torch.device) -> Precision:
+    if wanted != "auto":
+        return wanted
+    made_for_it = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bfloat16()
+    return "bfloat16" if made_for_it else "float32"
+
+
+def _cpu_has_bfloat16() -> bool:
+    """Look for AVX512-BF16 or AMX; elsewhere bfloat16 is emulated and slow."""
+    capabilities = torch.backends.cpu.get_cpu_capability()
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return capabilities.startswith("AVX512") and ("avx512_bf16" in flags or "amx_bf16" in flags)
+
+
+def _model(config: FitConfig, device: torch.device, weights: Any = None) -> RewardModel:
+    model = RewardModel(model_config(config.preset)).to(device)
+    if weights is not None:
+        model.load_state_dict(weights)
+    return model
 
 
 def _weights(model: RewardModel) -> dict[str, torch.Tensor]:

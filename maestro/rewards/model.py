@@ -45,34 +45,40 @@ class _Tailed:
     Messages are padded to 256 characters, and over padding a convolution gives one and the same column again and again.
     `head` holds the first columns of every row, `tail` the column that all later ones equal, `length` how many columns
     there are in all. Convolving and pooling this is exact, and for a message of 30 characters an eighth of the work.
+    Channels lie side by side in memory, which is what makes convolving and pooling fast on processors.
     """
 
     def __init__(self, head: Tensor, tail: Tensor, length: int) -> None:
-        self.head = head[:, :, :length]  # (D, C, at most length)
-        self.tail = tail  # (1, C, 1)
+        self.head = head[..., :length]  # (D, C, 1, at most length)
+        self.tail = tail  # (1, C, 1, 1)
         self.length = length
 
     def extended(self, columns: int) -> Tensor:
-        """Return the first `columns` columns, (D, C, columns), the tail repeated as often as it takes."""
-        head = self.head[:, :, :columns]
-        missing = columns - head.shape[2]
+        """Return the first `columns` columns, (D, C, 1, columns), the tail repeated as often as it takes."""
+        head = self.head[..., :columns]
+        missing = columns - head.shape[3]
         if missing <= 0:
             return head
-        return torch.cat([head, self.tail.expand(head.shape[0], -1, missing)], dim=2)
+        return torch.cat([head, self.tail.expand(head.shape[0], -1, -1, missing)], dim=3)
 
-    def convolved(self, layer: nn.Conv1d) -> _Tailed:
-        """Apply a valid convolution and ReLU."""
-        kernel = layer.kernel_size[0]
-        length = self.length - kernel + 1
-        columns = min(self.head.shape[2], length)
-        tail = F.relu(layer(self.tail.expand(-1, -1, kernel)))
-        return _Tailed(F.relu(layer(self.extended(columns + kernel - 1))), tail, length)
+    def layer(self, convolution: nn.Conv1d, tail: Tensor, pool: int, used: int) -> _Tailed:
+        """Apply a valid convolution, ReLU, and the maximum over `pool` neighbouring columns (the rest is dropped).
 
-    def pooled(self, size: int) -> _Tailed:
-        """Take the maximum over neighbouring columns, `size` at a time; what is left over at the end is dropped."""
-        length = self.length // size
-        columns = min(-(-self.head.shape[2] // size), length)
-        return _Tailed(F.max_pool1d(self.extended(columns * size), size), self.tail, length)
+        `tail` is what the layer makes of this tail; from column `used` on there is nothing but tail. Pooling before the ReLU gives the same with fewer numbers.
+        """
+        kernel = convolution.kernel_size[0]
+        convolved = self.length - kernel + 1
+        length = convolved // pool
+        columns = min(-(-min(used, convolved) // pool), length)
+        head = _convolve(convolution, self.extended(columns * pool + kernel - 1))
+        if pool > 1:
+            head = F.max_pool2d(head, (1, pool))
+        return _Tailed(F.relu(head), tail, length)
+
+
+def _convolve(layer: nn.Conv1d, x: Tensor) -> Tensor:
+    weight = layer.weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+    return F.conv2d(x, weight, layer.bias)
 
 
 class MessageEncoder(nn.Module):
@@ -90,7 +96,7 @@ class MessageEncoder(nn.Module):
         self.out = nn.Linear(5 * width, config.message_features)
 
     def forward(self, messages: Tensor) -> Tensor:
-        """Encode messages.
+        """Encode messages; short and long ones apart, so that one long one does not make all of them cost as much.
 
         Args:
             messages: uint8 or int64 (D, 256); zeros pad at the end and only there.
@@ -98,16 +104,44 @@ class MessageEncoder(nn.Module):
         Returns:
             float (D, message_features).
         """
-        longest = int((messages != 0).sum(dim=1).max()) if len(messages) else 0
-        used = messages[:, : max(longest, 1)].long()
-        empty = self.embedding.weight[0].detach().reshape(1, -1, 1)  # padding is not learnt
-        x = _Tailed(self.embedding(used).transpose(1, 2), empty, MESSAGE_BYTES)
-        for layer in self.wide:
-            x = x.convolved(layer).pooled(3)  # type: ignore[arg-type]
-        for layer in self.narrow:
-            x = x.convolved(layer)  # type: ignore[arg-type]
-        x = x.pooled(3)
-        return F.relu(self.out(x.extended(x.length).flatten(1)))
+        tails = self._tails()
+        lengths = (messages != 0).sum(dim=1)
+        order = torch.argsort(lengths)
+        ends = torch.searchsorted(lengths[order], torch.tensor(_LENGTHS, device=lengths.device), right=True)
+        counts = torch.diff(ends, prepend=ends.new_zeros(1)).tolist()
+        parts = [
+            self._encoded(messages[chosen], longest, tails)
+            for chosen, longest in zip(order.split(counts), _LENGTHS, strict=True)
+            if len(chosen)
+        ]
+        if not parts:
+            return self.out.weight.new_zeros(0, self.out.out_features)
+        features = parts[0] if len(parts) == 1 else torch.cat(parts)
+        return F.relu(self.out(features))[torch.argsort(order)]
+
+    def _layers(self) -> list[tuple[nn.Conv1d, int]]:
+        """List the convolutions, each with the number of columns that are pooled after it."""
+        layers = [*self.wide, *self.narrow]
+        return [(layer, 3 if at in (0, 1, len(layers) - 1) else 1) for at, layer in enumerate(layers)]  # type: ignore
+
+    def _tails(self) -> list[Tensor]:
+        """Compute what becomes of padding after each layer, (1, C, 1, 1) each, the embedding first."""
+        # Padding is not learnt, and is the same for all.
+        tails = [self.embedding.weight[0].detach().reshape(1, -1, 1, 1)]
+        for layer, _ in self._layers():
+            tails.append(F.relu(_convolve(layer, tails[-1].expand(-1, -1, -1, layer.kernel_size[0]))))
+        return tails
+
+    def _encoded(self, messages: Tensor, longest: int, tails: list[Tensor]) -> Tensor:
+        """Encode messages of up to `longest` characters, as far as the linear layer: float (D, 5 C)."""
+        # Some padding more than there is need for spares the first layer a copy.
+        used = messages[:, : longest + 8].int()
+        x = _Tailed(self.embedding(used).permute(0, 2, 1).unsqueeze(2), tails[0], MESSAGE_BYTES)
+        head = longest
+        for (layer, pool), tail in zip(self._layers(), tails[1:], strict=True):
+            x = x.layer(layer, tail, pool, head)
+            head = x.head.shape[3]
+        return x.extended(x.length).flatten(1)
 
 
 class RewardModel(nn.Module):
@@ -141,28 +175,15 @@ class RewardModel(nn.Module):
             changes: (B, 5) signs, see `encode.encode_changes`.
             which: int64 (B,), the row of `messages` each caption has; None if row i belongs to caption i (D = B).
         """
-        features = self._by_length(messages)
+        features = self.message(messages)
         if which is not None:
             features = features[which]
         changed = self.change(changes.to(features.dtype) * self.seen_changes)
         return self.head(torch.cat([features, changed], dim=1))[:, 0]
 
-    def _by_length(self, messages: Tensor) -> Tensor:
-        """Encode short and long messages apart, so that one long one does not make all of them cost as much."""
-        lengths = (messages != 0).sum(dim=1)
-        parts, places = [], []
-        for low, high in zip((-1, *_LENGTHS[:-1]), _LENGTHS, strict=True):
-            chosen = ((lengths > low) & (lengths <= high)).nonzero()[:, 0]
-            if len(chosen):
-                parts.append(self.message(messages[chosen]))
-                places.append(chosen)
-        if len(parts) == 1:
-            return parts[0]
-        order = torch.cat(places)
-        return torch.cat(parts)[torch.argsort(order)]
 
-
-_LENGTHS = (24, 40, 64, 112, MESSAGE_BYTES)
+_LENGTHS = (24, 36, 48, 64, 88, 124, 180, MESSAGE_BYTES)
+"""Messages of up to so many characters are computed together."""
 
 
 def num_parameters(model: nn.Module) -> int:

@@ -31,7 +31,7 @@ def planted(num_pairs: int = 3_000, seed: int = 0) -> PairData:
 
 
 def test_a_planted_reward_is_found():
-    result = fit(planted(6_000), FitConfig(epochs=12, batch_size=250, seed=1))
+    result = fit(planted(6_000), FitConfig(epochs=14, batch_size=250, seed=1))
     logits = pair_logits(result.models, Tensors(result.held_out, torch.device("cpu"))).numpy()
     found, number = accuracy(logits, result.held_out.targets)
     assert number > 80

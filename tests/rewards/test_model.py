@@ -39,7 +39,7 @@ def model() -> RewardModel:
 def test_leaving_out_the_padding_is_exact(model, messages):
     codes = torch.from_numpy(encode_messages(messages))
     with torch.no_grad():
-        assert torch.allclose(model._by_length(codes), plainly(model.message, codes), atol=1e-6)
+        assert torch.allclose(model.message(codes), plainly(model.message, codes), atol=1e-6)
 
 
 def test_gradients_are_those_of_the_plain_network():
