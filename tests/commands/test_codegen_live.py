@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -164,4 +170,74 @@ def test_code_that_fails_in_real_games_only_is_not_good(
     say(block(GOOD + TEST))
     assert main(["codegen", "--task", "locked_door", "--attempts", "2", "--check-games", "2"]) == 1
     assert "in 2 of 2 real games: KeyError: 'rare'" in capsys.readouterr().out
+    assert not policy(place).exists()
+
+
+# --- over HTTP ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fake() -> ModuleType:
+    path = Path(__file__).parent.parent / "llm" / "fake_server.py"
+    spec = importlib.util.spec_from_file_location("maestro_tests_fake_server", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_server_is_asked_repairs_and_judges(
+    place: Path, fake: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MAESTRO_API_KEY", "sk-abcdefghijklmnopqrstuvwxyz")
+    settings = place / "mine" / "prompts" / "codegen"
+    settings.mkdir(parents=True)
+    (settings / "settings.toml").write_text('simulated_games = 4\nrecord = "kept"\n')
+    bad = block(GOOD.replace("'keyfinder'", "'keys'").replace('"keyfinder"', '"keys"') + TEST)
+    replies = [fake.status(500), fake.answer(bad), fake.answer(block(GOOD + TEST)), fake.choose(0)]
+    with fake.FakeServer(replies) as server:
+        assert main(["codegen", "--task", "locked_door", "--llm", server.spec, "--content", "mine", "--code-seed", "5"]) == 0  # fmt: skip
+        asked = [request.body for request in server.requests if request.method == "POST"]
+    out = capsys.readouterr().out
+    assert "attempt 1 of 5: breaks rules" in out and "'keys' is not a skill" in out
+    assert "attempt 2 of 5: good: 4 of 4 simulated games reach the goal" in out and "tokens" in out
+    assert [body.get("seed") for body in asked[:3]] == [5, 5, 5]
+    folder = place / "mine" / "meta_policies" / "locked_door" / "seed5"
+    assert (
+        load_policy(Content.find(place / "mine").task("locked_door").with_code_seed(5)).provenance.author
+        == "m"
+    )
+    assert not any("sk-abc" in path.read_text() for path in place.rglob("*") if path.is_file())
+    assert '"kind": "judgement"' in (folder / "transcript.jsonl").read_text()
+
+    # what was recorded answers again without the server, but for the judge, which recordings are not asked to be
+    command = [
+        "codegen",
+        "--task",
+        "locked_door",
+        "--content",
+        "mine",
+        "--code-seed",
+        "5",
+        "--llm",
+        "replay:kept",
+    ]
+    assert main(command) == 0
+    assert "attempt 2 of 5: good" in capsys.readouterr().out
+
+
+def test_ctrl_c_while_a_server_thinks_ends_at_once(place: Path, fake: ModuleType):
+    with fake.FakeServer(fake.stall) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "maestro", "codegen", "--task", "locked_door", "--llm", server.spec],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        begun = time.monotonic()
+        while not server.requests and time.monotonic() - begun < 60:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "stopped" in errors and "Traceback" not in errors
     assert not policy(place).exists()
