@@ -199,6 +199,5 @@ def _verdicts(config: Config, skill: str) -> tuple[Path, ...]:
 def _verdict_file(path: Path, skill: str | None) -> Path:
     """Find the file where a folder was named: the annotation's, or one that has a folder for each skill."""
     if path.is_dir():
-        inside = path / skill / "verdicts.parquet" if skill else path / "verdicts.parquet"
-        return inside
+        return path / skill / "verdicts.parquet" if skill else path / "verdicts.parquet"
     return path

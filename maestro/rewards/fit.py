@@ -23,7 +23,6 @@ from maestro.rewards.checkpoint import Checkpoint
 from maestro.rewards.data import PairData, split_by_caption
 from maestro.rewards.model import PRESETS, ModelConfig, RewardModel
 
-
 Precision = Literal["auto", "float32", "bfloat16"]
 
 # Source of "paper": MaestroMotif's README (batch 1000, learning rate 1e-5, 20 epochs, which it takes to the end).

@@ -1,0 +1,107 @@
+"""Play, and see what a reward model would have paid for: where a policy is paid for nothing of worth, it shows here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from maestro.evaluation.collect import GAMES, Player
+from maestro.preferences.transitions import FACTS, SCHEMA, Transition
+from maestro.rewards.encode import encode_changes
+from maestro.rewards.files import SkillReward
+from maestro.rewards.report import rewards_of
+from maestro.rewards.shape import CaptionCounter, shaped_reward
+from maestro.specs import RewardSettings
+
+
+class _Step(NamedTuple):
+    episode: int
+    message: str
+    changes: bytes
+    """Five signs, int8."""
+
+
+class _Recorder(Player):
+    """A player that keeps every step of one skill, repetitions included."""
+
+    def record(self, skill: str) -> list[_Step]:
+        self._skill, self._steps = skill, []
+        return self._steps
+
+    def _look(self, index: int, skill: str, episode: int, seeds: tuple[int, int], source: str) -> Transition:
+        row = super()._look(index, skill, episode, seeds, source)
+        if skill == self._skill:
+            before, after = (
+                np.array([[getattr(row, f"{name}_{when}") for name in FACTS]]) for when in ("before", "after")
+            )
+            self._steps.append(_Step(episode, row.message, encode_changes(before, after).tobytes()))
+        return row
+
+
+def highest_paid(
+    reward: SkillReward,
+    settings: RewardSettings,
+    *,
+    world: str,
+    roots: tuple[Path, ...],
+    policy: str,
+    episodes: int,
+    seed: int,
+    episode_steps: int = 2_500,
+    num_shown: int = 12,
+    horizon: int = 100,
+) -> tuple[dict[str, Any], pa.Table]:
+    """Play `episodes` (rounded up to whole chunks) under the training policy and add up what the skill earns.
+
+    Empty messages earn nothing and are not counted. Returns plain data (steps, total, and the messages
+    with the largest sums) and the transitions seen, as a dataset has them.
+    """
+    player = _Recorder(world, roots, episode_steps, horizon)
+    steps = player.record(reward.card.skill)
+    played, rows = 0, []
+    while played < episodes:
+        rows += player.play(policy, range(played, played + GAMES), seed).rows
+        played += GAMES
+    steps.sort(key=lambda step: step.episode)  # games run side by side; each one's own order stays
+    signs = np.frombuffer(b"".join(step.changes for step in steps), np.int8).reshape(len(steps), -1)
+    values = rewards_of(reward, [step.message for step in steps], signs)
+    total: Counter[str] = Counter()
+    times: Counter[str] = Counter()
+    counter, episode = CaptionCounter(settings.count_memory), -1
+    for step, value in zip(steps, values.tolist(), strict=True):
+        if step.episode != episode:
+            counter.clear()
+            episode = step.episode
+        if not step.message:
+            continue
+        count = counter.count(step.message)
+        paid = shaped_reward(value, reward.threshold, count, settings.count_exponent)
+        if paid:
+            total[step.message] += paid  # type: ignore[assignment]
+            times[step.message] += 1
+    whole = float(sum(total.values()))
+    figures = {
+        "policy": policy,
+        "episodes": played,
+        "seed": seed,
+        "steps": len(steps),
+        "paid_steps": sum(times.values()),
+        "total": whole,
+        "captions": [
+            {
+                "message": message,
+                "paid": float(paid),
+                "times": times[message],
+                "share": paid / whole if whole else 0.0,
+            }
+            for message, paid in total.most_common(num_shown)
+        ],
+    }
+    columns = zip(*rows, strict=True)
+    return figures, pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA
+    )
