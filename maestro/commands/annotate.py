@@ -158,6 +158,7 @@ def _effort(progress: Progress) -> dict[str, Any]:
     return {
         "asked": progress.answered,
         "known_before": progress.known,
+        "repeated": progress.repeated,
         "failed": progress.failed,
         "questions_per_s": round(progress.rate, 1),
         "prompt_tokens": progress.prompt_tokens,
