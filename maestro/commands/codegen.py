@@ -233,13 +233,15 @@ def _conclude(
     used = f", {tokens} tokens{price}" if tokens else ""
     print(f"{good} of {len(results)} modules are good{used}.")
     if written:
-        print(f"Next: {_next_command(config, root)}")
+        print(f"Next: {_next_command(config, root, results[0].job.world)}")
 
 
-def _next_command(config: Config, root: Path) -> str:
+def _next_command(config: Config, root: Path, world: str) -> str:
+    """Say how what was written is played: a skill or a training policy in the first task of its world."""
     seed = f" --code-seed {config.code_seed}" if config.code_seed is not None and config.task else ""
-    target = config.task if config.task and "training" not in config.task else "all"
-    where = (
-        f" --content {root}" if os.environ.get(CONTENT_VARIABLE, "").split(os.pathsep)[0] != str(root) else ""
-    )
+    tasks = find_content(root).tasks(world)
+    first = next(iter(tasks), "all")
+    target = "all" if config.all else config.task if config.task in tasks else first
+    is_default = os.environ.get(CONTENT_VARIABLE, "").split(os.pathsep)[0] == str(root)
+    where = "" if is_default else f" --content {root}"
     return f"maestro eval --target {target}{where}{seed}"

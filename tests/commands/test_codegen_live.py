@@ -173,6 +173,31 @@ def test_code_that_fails_in_real_games_only_is_not_good(
     assert not policy(place).exists()
 
 
+def test_helpers_of_the_training_policy_are_merged_into_a_tasks_policy(place: Path, say):
+    source = (SHIPPED / "meta_policies" / "delphi" / "policy.py").read_text()
+    call = "return self.reach_dungeons_of_doom(state, None, frozenset())"
+    source = source.replace('if state.dungeon == "Gnomish Mines":\n            return "ascender"', f'if state.dungeon == "Gnomish Mines":\n            {call}')  # fmt: skip
+    assert call in source
+    model = say(block(source + TEST.replace("keyfinder", "discoverer")))
+    assert main(["codegen", "--task", "delphi", "--attempts", "1"]) == 0
+    assert "You may call its methods `self.reach_gnomish_mines`" in model.requests[0].messages[1]["content"]
+    written = (place / "content" / "meta_policies" / "delphi" / "policy.py").read_text()
+    for name in ("reach_dungeons_of_doom", "alternate", "explore"):  # the last two are needed by the first
+        assert written.count(f"def {name}(") == 1
+    assert "def reach_gnomish_mines(" not in written
+    assert "self.bursts = 0  # spells of exploring" in written
+    load_policy(Content.find(place / "content").task("delphi"))
+
+
+def test_a_training_policy_without_the_helpers_is_refused(
+    place: Path, say, capsys: pytest.CaptureFixture[str]
+):
+    say(block(LAZY.replace("eastwalker", "discoverer") + TEST.replace("keyfinder", "discoverer")))
+    assert main(["codegen", "--training", "--attempts", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "there is no function reach_gnomish_mines" in out and "reach_dungeons_of_doom" in out
+
+
 # --- over HTTP ---------------------------------------------------------------------------------------------------
 
 
