@@ -109,10 +109,12 @@ def read_fit_config(text: str) -> FitConfig:
 
 def fit_one(content: Content, job: FitJob) -> Card:
     """Fit one model, with progress on stderr."""
+    from maestro.rewards.data import split_by_caption
     from maestro.rewards.job import fit_job, read_judged
 
     judged = read_judged(content, job)
-    total = job.config.ensemble * job.config.epochs * len(judged.pairs.pairs)
+    training, _, _ = split_by_caption(judged.pairs, job.config.held_out, job.config.seed)
+    total = job.config.ensemble * job.config.epochs * len(training.pairs)
     done, note = 0, ""
     with Counter(f"fit {job.skill}", "pairs", total) as counter:
 

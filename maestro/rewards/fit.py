@@ -34,7 +34,7 @@ FIT_PRESETS: dict[str, dict[str, Any]] = {
         "patience": 20,
         "schedule": "constant",
     },
-    "small": {"learning_rate": 1e-3, "batch_size": 1_000, "epochs": 20, "patience": 4, "schedule": "cosine"},
+    "small": {"learning_rate": 2e-3, "batch_size": 2_000, "epochs": 12, "patience": 4, "schedule": "cosine"},
 }
 """What goes with an architecture where nothing else is said."""
 
@@ -46,11 +46,11 @@ class FitConfig(BaseModel):
 
     preset: str = "small"
     """Architecture, one of model.PRESETS, and the settings of FIT_PRESETS."""
-    epochs: int = Field(default=20, ge=1)
+    epochs: int = Field(default=12, ge=1)
     """Most passes over the training pairs."""
-    batch_size: int = Field(default=1_000, ge=1)
+    batch_size: int = Field(default=2_000, ge=1)
     """Pairs a step; the last batch of an epoch may be smaller."""
-    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate: float = Field(default=2e-3, gt=0)
     """Of Adam."""
     schedule: Literal["constant", "cosine"] = "cosine"
     """Whether the learning rate stays or falls to nothing along half a cosine."""
@@ -154,14 +154,14 @@ def fit(
     result.epochs = [Epoch(**epoch) for epoch in state.get("epochs", [])]
     on_pairs(len(result.models) * config.epochs * len(training.pairs))
     while len(result.models) < config.ensemble:
-        fitting = _Fitting(result, target, on_pairs)
+        fitting = Fitting(result, target, on_pairs)
         fitting.take_up(state.pop("fitting", None))
         result.models.append(fitting.run(progress, saved))
     saved.remove()
     return result
 
 
-class _Fitting:
+class Fitting:
     """One model being fitted: all that has to be kept to go on after an epoch."""
 
     def __init__(self, result: Fit, device: torch.device, on_pairs: Callable[[int], None]) -> None:
@@ -210,7 +210,7 @@ class _Fitting:
         config = self.config
         while self.next_epoch < config.epochs and self.since_best < config.patience:
             start = time.perf_counter()
-            loss = self._train_epoch()
+            loss = self.train_epoch()
             rate = len(self.training.pairs) / (time.perf_counter() - start)
             held_loss, accuracy = evaluate(self.model, self.held_out)
             epoch = Epoch(self.number, self.next_epoch, loss, held_loss, accuracy, rate)
@@ -227,7 +227,7 @@ class _Fitting:
         self.model.load_state_dict(self.best)
         return self.model.eval()
 
-    def _train_epoch(self) -> float:
+    def train_epoch(self) -> float:
         """Take one pass in random order and return the mean loss over the pairs."""
         data, model = self.training, self.model.train()
         total = 0.0
