@@ -39,7 +39,7 @@ from maestro.commands._codegen.write import (
 )
 from maestro.commands._output import print_json
 from maestro.content import CONTENT_VARIABLE, Content
-from maestro.errors import ConfigError
+from maestro.errors import ConfigError, MaestroError
 from maestro.llm import load_chat_model
 from maestro.prompts import Prompts
 
@@ -89,6 +89,7 @@ def run(config: Config) -> int:
     record = Path(settings.record) if settings.record else None
     written: list[Path] = []
     results: list[Result] = []
+    faults: list[str] = []
     with load_chat_model(config.llm, record=record) as model:
         means = Means(
             content, Prompts(content.prompt_folders()), model, settings,
@@ -96,12 +97,19 @@ def run(config: Config) -> int:
         )  # fmt: skip
         for unit in units:
             means = replace(means, content=find_content(root))  # what was just written counts for the next
-            done, paths = _write(unit(means.content), means, root)
+            try:
+                done, paths = _write(unit(means.content), means, root)
+            except MaestroError as error:
+                if not config.all:
+                    raise
+                say(f"  FAILED: {error}")
+                faults.append(str(error))
+                continue
             results += done
             written += paths
         cost = asdict(model.totals)
-    _conclude(config, root, results, written, cost)
-    return 0 if all(result.written for result in results) else 1
+    _conclude(config, root, results, written, faults, cost)
+    return 0 if all(result.written for result in results) and not faults else 1
 
 
 def _check(config: Config) -> None:
@@ -213,16 +221,22 @@ def _print_prompts(config: Config, content: Content, units: list[Unit]) -> int:
 
 
 def _conclude(
-    config: Config, root: Path, results: list[Result], written: list[Path], cost: dict[str, Any]
+    config: Config,
+    root: Path,
+    results: list[Result],
+    written: list[Path],
+    faults: list[str],
+    cost: dict[str, Any],
 ) -> None:
     """Say in one line what came of it, and what to do next."""
     good = sum(result.written is not None for result in results)
     if config.json:
         print_json(
             {
-                "ok": good == len(results),
+                "ok": good == len(results) and not faults,
                 "content": str(root),
                 "written": [str(path) for path in written],
+                "faults": faults,
                 "modules": [result.to_json() for result in results],
                 "model": {"spec": config.llm, **cost},
             }
@@ -231,7 +245,8 @@ def _conclude(
     price = f", cost {cost['cost']:.4f}" if cost["cost"] is not None else ""
     tokens = cost["prompt_tokens"] + cost["completion_tokens"]
     used = f", {tokens} tokens{price}" if tokens else ""
-    print(f"{good} of {len(results)} modules are good{used}.")
+    broken = f" {len(faults)} could not be tried." if faults else ""
+    print(f"{good} of {len(results)} modules are good{used}.{broken}")
     if written:
         print(f"Next: {_next_command(config, root, results[0].job.world)}")
 

@@ -15,7 +15,7 @@ import pytest
 import maestro.commands.codegen as command
 from maestro.cli import main
 from maestro.content import Content, shipped_root
-from maestro.errors import GeneratedCodeError
+from maestro.errors import GeneratedCodeError, WorldError
 from maestro.options.load import load_options, load_policy
 from maestro.options.provenance import OWN_AUTHOR
 
@@ -147,6 +147,21 @@ def test_a_changed_prompt_is_not_answered_by_an_old_reply(place: Path, capsys: p
     assert "no reply is recorded to this question" in out and "golden key" in out
     assert "transcripts/locked_door.failed.jsonl" in out
     assert sorted(path.name for path in mine.iterdir()) == ["task.toml"]
+
+
+def test_a_piece_that_cannot_be_tried_does_not_keep_the_others_from_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def broken(content: Content):
+        raise WorldError("the world has no scenarios")
+
+    units = [broken, lambda content: command.skill_jobs(content, "opener")]
+    monkeypatch.setattr(command, "_units", lambda config, content: units)
+    assert main(["codegen", "--all"]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED: the world has no scenarios" in out
+    assert "2 of 2 modules are good. 1 could not be tried." in out
+    assert (place / "content" / "skills" / "opener" / "termination.py").is_file()
 
 
 # --- wrong inputs ------------------------------------------------------------------------------------------------

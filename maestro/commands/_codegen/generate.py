@@ -32,6 +32,11 @@ from maestro.llm import ChatModel
 from maestro.options.provenance import Origin
 from maestro.prompts import Prompts
 
+TOO_LONG = (
+    "where the question is too long for the server, lower max_tokens in prompts/codegen/settings.toml of your content "
+    "folder, or serve a model with a longer context (prompts have about 5,000 tokens, conversations up to 40,000)"
+)
+
 
 @dataclass(frozen=True)
 class Means:
@@ -103,6 +108,8 @@ def generate(job: Job, means: Means, transcript: Transcript) -> Result:
     try:
         outcome = repair.run(messages)
     except ChatError as error:
+        if error.reason == "refused" and error.hint is None:
+            error.hint = TOO_LONG
         transcript.add("failed", reasons=[str(error)])
         tokens, seconds = sum(each.tokens for each in attempts), sum(each.seconds for each in attempts)
         outcome = GenerationFailed((str(error),), tuple(attempts), tokens, seconds)
