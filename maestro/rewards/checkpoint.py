@@ -18,9 +18,9 @@ EVERY_S = 15.0
 class Checkpoint:
     """One file; without a path, nothing is kept."""
 
-    def __init__(self, path: Path | None, identity: str, every_s: float = EVERY_S) -> None:
+    def __init__(self, path: Path | None, identity: str) -> None:
         """`identity` says of what data and config the state is; a state of another identity does not count."""
-        self._path, self._identity, self._every_s = path, identity, every_s
+        self._path, self._identity = path, identity
         self._saved_at = time.monotonic()
 
     def load(self, device: torch.device) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Checkpoint:
 
     def save(self, state: Callable[[], dict[str, Any]]) -> None:
         """Keep the state if the last one is old enough; a disk that is full costs the checkpoint and not the fit."""
-        if self._path is None or time.monotonic() - self._saved_at < self._every_s:
+        if self._path is None or time.monotonic() - self._saved_at < EVERY_S:
             return
         self._saved_at = time.monotonic()
         temporary = self._path.with_name(self._path.name + ".tmp")
