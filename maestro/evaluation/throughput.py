@@ -35,6 +35,8 @@ class EnvThroughput:
     steps: int
     turns: int
     episodes: int
+    executive_us: float
+    """Microseconds a game and step that initiation, termination, observe and their accounting took."""
     mb_per_game: float
     """Resident memory that making and playing the games added, divided by their number."""
 
@@ -58,6 +60,7 @@ class Played:
         self._actions = [n for n, name in enumerate(ACTION_NAMES) if name != "pray"]
         self._seed = seed
         self.episodes = 0
+        self.executive_s = 0.0
         for index in range(num_games):
             self.world.seed(index, seed + index, seed + index)
         self._begin(range(num_games))
@@ -75,8 +78,11 @@ class Played:
         for round_actions in actions:
             result = world.step(round_actions)
             over = (result.terminated | result.truncated).nonzero()[0].tolist()
+            began = time.perf_counter()
             for index in range(num_games):
                 executive.advance(index, states[index])
+            self.executive_s += time.perf_counter() - began
+            for index in range(num_games):
                 world.caption(index, executive.started[index])
             for index, state in enumerate(states):
                 turns += state.turn - last_turn[index]
@@ -104,7 +110,7 @@ def measure_env(
     played = Played(content, num_games, seed)
     yardstick = Yardstick()
     rates, bare, turns = [], [], 0
-    episodes = played.episodes
+    episodes, executive_s = played.episodes, played.executive_s
     for repeat in range(repeats):
         bare.append(yardstick.measure(steps)[0])
         rate, passed = played.measure(steps)
@@ -128,5 +134,6 @@ def measure_env(
         steps=steps * repeats,
         turns=turns,
         episodes=played.episodes - episodes,
+        executive_us=1e6 * (played.executive_s - executive_s) / (steps // num_games * num_games * repeats),
         mb_per_game=played.mb_per_game,
     )

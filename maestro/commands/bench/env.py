@@ -70,6 +70,7 @@ def run(config: Config) -> int:
     out.print(f"ratio      {figures.yardstick_ratio:.2f} (median of {config.repeats} neighbouring pairs)")
     out.print(
         f"{figures.num_games} games, {figures.steps:,} steps, {figures.turns:,} turns, {figures.episodes} episodes "
-        f"ended, {figures.mb_per_game:.1f} MB per game"
+        f"ended, {figures.mb_per_game:.1f} MB per game, {figures.executive_us:.2f} microseconds a game and step in "
+        "the skills' and the policy's code"
     )
     return 0
