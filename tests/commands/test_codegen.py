@@ -14,10 +14,14 @@ import pytest
 
 import maestro.commands.codegen as command
 from maestro.cli import main
+from maestro.commands._codegen.settings import load_settings
+from maestro.commands._codegen.talk import Talk
 from maestro.content import Content, shipped_root
 from maestro.errors import GeneratedCodeError, WorldError
+from maestro.llm import load_chat_model
 from maestro.options.load import load_options, load_policy
 from maestro.options.provenance import OWN_AUTHOR
+from maestro.prompts import Prompts
 
 SHIPPED = shipped_root()
 GOOD = (SHIPPED / "meta_policies" / "locked_door" / "policy.py").read_text()
@@ -162,6 +166,18 @@ def test_a_piece_that_cannot_be_tried_does_not_keep_the_others_from_it(
     assert "FAILED: the world has no scenarios" in out
     assert "2 of 2 modules are good. 1 could not be tried." in out
     assert (place / "content" / "skills" / "opener" / "termination.py").is_file()
+
+
+def test_every_module_that_ships_has_a_recorded_reply_by_the_projects_own_hand():
+    content = Content((SHIPPED,))
+    prompts, settings = Prompts(content.prompt_folders()), load_settings(content)
+    units = command._units(command.Config(all=True), content)
+    with load_chat_model(f"replay:{SHIPPED / 'prompts' / 'replies'}") as model:
+        for job in [job for unit in units for job in unit(content)]:
+            talk = Talk(model, job, prompts, settings, attempts=5)
+            # fails after a change of prompts or State; docs/guides/codegen.md says how replies are renewed
+            assert "```python" in talk.complete(job.messages(prompts)).text
+            assert talk.authors == [OWN_AUTHOR]
 
 
 # --- wrong inputs ------------------------------------------------------------------------------------------------

@@ -252,6 +252,31 @@ def test_a_server_is_asked_repairs_and_judges(
     assert "attempt 2 of 5: good" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "text"),
+    [
+        ("status:401", "the key in MAESTRO_API_KEY is not accepted"),
+        ("status:400", "settings.toml"),
+        ("garbage", "not"),
+    ],
+)
+def test_a_server_that_refuses_is_explained_without_the_key(
+    place: Path, fake: ModuleType, behaviour: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    monkeypatch.setenv("MAESTRO_API_KEY", "sk-abcdefghijklmnopqrstuvwxyz")
+    answers = {
+        "garbage": fake.body(b'{"choices": ['),
+        "status:401": fake.status(401),
+        "status:400": fake.status(400),
+    }
+    with fake.FakeServer(answers[behaviour]) as server:
+        assert main(["codegen", "--task", "locked_door", "--llm", server.spec]) == 1
+    out = capsys.readouterr().out
+    assert text in out and "sk-abc" not in out
+    assert not policy(place).exists()
+    assert not any("sk-abc" in path.read_text() for path in place.rglob("*.jsonl"))
+
+
 def test_ctrl_c_while_a_server_thinks_ends_at_once(place: Path, fake: ModuleType):
     with fake.FakeServer(fake.stall) as server:
         process = subprocess.Popen(

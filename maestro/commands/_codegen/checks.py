@@ -24,7 +24,7 @@ from maestro.commands._codegen.jobs import Job
 from maestro.envs.scenario import Question, Trace, Trial, judge, judge_predicate
 from maestro.envs.scenario import Session as Play
 
-LIMITS = Limits(wall_s=120.0, cpu_s=60, output_bytes=64 * 2**20)
+LIMITS = Limits(wall_s=60.0, cpu_s=30, output_bytes=64 * 2**20)
 """Of all simulated games, or all cases of a predicate; the parent's own time is part of it."""
 BROKEN_ENOUGH = 3
 """Games of a policy that failed outright after which the others would tell nothing new."""
