@@ -9,8 +9,8 @@
 The model is told about the world, its skills and the task, and answers with a module and a unit test. The module is taken
 out of the reply, validated, run in a sandbox with its test, and tried in simulated games (with --check-games also in real
 ones). What is wrong goes back to the model, until a module is good or the attempts are spent. A good one is written into a
-content folder of yours, with its provenance and the whole conversation; what is there already is kept until then. Without
---llm, replies recorded by hand for this project answer: no network, no cost.
+content folder of yours, with its provenance and the whole conversation; what is there already is kept until then. Unless
+you name a model with --llm, replies recorded by hand for this project answer: no network, no cost.
 
 Temperature and further limits stand in prompts/codegen/settings.toml. The exit code is 0 only when every module was written.
 """
