@@ -14,6 +14,9 @@ from maestro.preferences.pairs import Preference
 from maestro.preferences.transitions import caption_key
 from maestro.rewards.encode import changes_of, encode_messages
 
+_COMMON = 0.01
+"""Share of all places in pairs from which on a message is common."""
+
 
 @dataclass(frozen=True)
 class PairData:
@@ -66,7 +69,8 @@ def split_by_caption(data: PairData, share: float, seed: int) -> tuple[PairData,
     """Hold captions out: return (training pairs, held-out pairs, number of pairs that belong to neither).
 
     A share of the *messages* is held out with all captions that have them, so that nothing the model was fitted to can be
-    recognised in what it is tested on. Held-out pairs have two captions held out; training pairs none; mixed pairs are
+    recognised in what it is tested on. Of messages so common that one of them would decide the figures (no message
+    at all, above all), a share of the captions is held out instead, because a model must have met them. Held-out pairs have two captions held out; training pairs none; mixed pairs are
     left out of both. Too few pairs to hold any out: all are for training, and the held-out part is empty.
     Raises DatasetError when there is no pair at all.
     """
@@ -77,6 +81,9 @@ def split_by_caption(data: PairData, share: float, seed: int) -> tuple[PairData,
     held_messages = np.zeros(num_messages, bool)
     held_messages[generator.permutation(num_messages)[: round(share * num_messages)]] = True
     held = held_messages[data.message_of]
+    places = np.bincount(data.message_of[data.pairs].ravel(), minlength=num_messages)
+    common = np.flatnonzero((places > _COMMON * places.sum())[data.message_of])
+    held[common] = generator.permutation(len(common)) < share * len(common)
     of_pair = held[data.pairs]
     in_test, in_training = of_pair.all(axis=1), ~of_pair.any(axis=1)
     if not in_training.any():

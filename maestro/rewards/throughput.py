@@ -69,7 +69,7 @@ def measure_fit(
     """Fit `steps` batches `repeats` times and time them; a first round, which is not counted, warms up."""
     target = device_named(device)
     some = data.subset(np.arange(min(len(data.pairs), steps * config.batch_size)))
-    fitting = Fitting(Fit([], config, some, some.subset(slice(0, 0)), 0), target, lambda pairs: None)
+    fitting = Fitting(Fit([], config, some, some.subset(np.arange(0)), 0), target, lambda pairs: None)
     wall, processor = [], []
     fitting.train_epoch()
     for _ in range(repeats):

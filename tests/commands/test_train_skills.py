@@ -60,7 +60,9 @@ def test_it_goes_from_nothing_to_models_skips_what_is_done_and_resumes_what_is_h
     first, second = json.loads(card_text), json.loads(card.read_text())
     assert first["data"] == second["data"]
     assert Content.find(folder).reward_folder("opener") == card.parent
-    assert Content.find(folder).skill("opener").spec.world == "corridor"  # the run's folder describes no skill
+    assert (
+        Content.find(folder).skill("opener").spec.world == "corridor"
+    )  # the run's folder describes no skill
     assert main(["rewards", "--skill", "opener", "--run", str(folder), "--episodes", "4"]) == 0
     out = capsys.readouterr().out
     assert "Paid most" in out and "agreement with rules" in out and "Play of 'reference'" in out

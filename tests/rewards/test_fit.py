@@ -31,7 +31,7 @@ def planted(num_pairs: int = 3_000, seed: int = 0) -> PairData:
 
 
 def test_a_planted_reward_is_found():
-    result = fit(planted(6_000), FitConfig(epochs=14, batch_size=250, seed=1))
+    result = fit(planted(6_000), FitConfig(epochs=6, batch_size=250, seed=1))
     logits = pair_logits(result.models, Tensors(result.held_out, torch.device("cpu"))).numpy()
     found, number = accuracy(logits, result.held_out.targets)
     assert number > 80
@@ -40,7 +40,7 @@ def test_a_planted_reward_is_found():
 
 
 def test_the_same_seed_fits_the_same_model_and_an_ensemble_differs():
-    config = FitConfig(epochs=1, ensemble=2)
+    config = FitConfig(epochs=1, ensemble=2, batch_size=1_000, precision="float32")
     first, second = fit(planted(), config), fit(planted(), config)
     rewards = [[caption_rewards([model], planted()) for model in result.models] for result in (first, second)]
     assert np.allclose(rewards[0][0], rewards[1][0], atol=1e-4)  # sums over threads round differently
@@ -51,11 +51,28 @@ def test_the_same_seed_fits_the_same_model_and_an_ensemble_differs():
 
 def test_held_out_messages_are_in_no_training_pair():
     data = planted()
+    evenly = np.arange(data.num_captions) % len(data.messages)  # so that none of them is common
+    data = PairData(data.messages, evenly, data.changes, data.pairs, data.targets)
     training, held_out, mixed = split_by_caption(data, 0.3, seed=2)
     shown = {int(data.message_of[caption]) for caption in training.pairs.ravel()}
     tested = {int(data.message_of[caption]) for caption in held_out.pairs.ravel()}
     assert shown and tested and not shown & tested
     assert len(training.pairs) + len(held_out.pairs) + mixed == len(data.pairs)
+
+
+def test_of_common_messages_captions_are_held_out():
+    rng = np.random.default_rng(0)
+    messages = encode_messages(["", *(f"You see {n}." for n in range(400))])
+    message_of = np.where(rng.random(1_000) < 0.3, 0, rng.integers(1, 401, 1_000))
+    changes = np.zeros((1_000, 5), np.int8)
+    pairs = rng.integers(0, 1_000, (4_000, 2))
+    data = PairData(messages, message_of, changes, pairs, np.ones(4_000, np.float32))
+    training, held_out, _ = split_by_caption(data, 0.2, seed=0)
+    fitted, tested = (set(part.pairs.ravel().tolist()) for part in (training, held_out))
+    assert not fitted & tested
+    assert 0 in message_of[list(fitted)] and 0 in message_of[list(tested)]
+    rare = [set(message_of[list(part)].tolist()) - {0} for part in (fitted, tested)]
+    assert all(rare) and not rare[0] & rare[1]
 
 
 @pytest.mark.parametrize("num_pairs", [1, 2, 7, 250, 251, 500])
@@ -74,6 +91,29 @@ def test_ties_alone_can_be_fitted_and_have_no_accuracy():
     result = fit(ties, FitConfig(epochs=2, batch_size=64))
     assert all(math.isnan(epoch.held_out_accuracy) for epoch in result.epochs)
     assert result.epochs[-1].train_loss == pytest.approx(math.log(2), abs=0.05)
+
+
+def test_products_of_half_the_bits_find_the_same_reward():
+    found = []
+    for precision in ("float32", "bfloat16"):
+        result = fit(planted(6_000), FitConfig(epochs=3, batch_size=250, seed=1, precision=precision))
+        found.append(caption_rewards(result.models, planted()))
+    assert np.corrcoef(*found)[0, 1] > 0.97
+    assert not np.array_equal(*found)
+
+
+def test_a_preset_brings_its_settings_and_what_is_said_counts_before_them():
+    paper = FitConfig(preset="paper")
+    assert (paper.learning_rate, paper.batch_size, paper.epochs, paper.schedule) == (
+        1e-5,
+        1_000,
+        20,
+        "constant",
+    )
+    assert FitConfig(preset="paper", epochs=3).epochs == 3
+    assert FitConfig() == FitConfig(preset="small")
+    with pytest.raises(FitError, match="cannot be used"):
+        fit(planted(10), FitConfig(), device="nonsense")
 
 
 def test_no_pairs_and_unknown_presets_are_refused():

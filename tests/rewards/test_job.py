@@ -64,7 +64,7 @@ def test_mean_std_and_threshold_are_those_of_the_distinct_captions(fitted, judge
 
 
 def test_looking_shows_extremes_in_order_and_the_agreement_with_rules(fitted, judged):
-    job, found, card = fitted
+    job, found, _ = fitted
     figures = look(load_reward(job.out), read_transitions(judged.data), found.goal, num_shown=5)
     top, bottom = ([row["reward"] for row in figures[key]] for key in ("top", "bottom"))
     assert top == sorted(top, reverse=True) and bottom == sorted(bottom) and top[-1] > bottom[-1]
@@ -153,7 +153,9 @@ def test_a_fit_that_was_killed_goes_on_and_ends_as_if_it_had_not_been(judged, tm
         except KeyboardInterrupt:
             assert not (cut.out / "card.json").exists()
     expected, card = load_card(whole.out), load_card(cut.out)
-    assert [point["epoch"] for point in card.fit["curve"]] == [point["epoch"] for point in expected.fit["curve"]]
+    assert [point["epoch"] for point in card.fit["curve"]] == [
+        point["epoch"] for point in expected.fit["curve"]
+    ]
     assert card.mean == pytest.approx(expected.mean, abs=1e-4)
     assert card.threshold == pytest.approx(expected.threshold, abs=1e-3)
 
