@@ -69,20 +69,7 @@ def highest_paid(
     steps.sort(key=lambda step: step.episode)  # games run side by side; each one's own order stays
     signs = np.frombuffer(b"".join(step.changes for step in steps), np.int8).reshape(len(steps), -1)
     values = rewards_of(reward, [step.message for step in steps], signs)
-    total: Counter[str] = Counter()
-    times: Counter[str] = Counter()
-    counter, episode = CaptionCounter(settings.count_memory), -1
-    for step, value in zip(steps, values.tolist(), strict=True):
-        if step.episode != episode:
-            counter.clear()
-            episode = step.episode
-        if not step.message:
-            continue
-        count = counter.count(step.message)
-        paid = shaped_reward(value, reward.threshold, count, settings.count_exponent)
-        if paid:
-            total[step.message] += paid  # type: ignore[assignment]
-            times[step.message] += 1
+    total, times = _sums(steps, values, reward.threshold, settings)
     whole = float(sum(total.values()))
     figures = {
         "policy": policy,
@@ -98,10 +85,31 @@ def highest_paid(
                 "times": times[message],
                 "share": paid / whole if whole else 0.0,
             }
-            for message, paid in total.most_common(num_shown)
+            for message, paid in sorted(total.items(), key=lambda item: -item[1])[:num_shown]
         ],
     }
     columns = zip(*rows, strict=True)
     return figures, pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA
     )
+
+
+def _sums(
+    steps: list[_Step], values: np.ndarray, threshold: float, settings: RewardSettings
+) -> tuple[dict[str, float], Counter[str]]:
+    """Add up by message what is paid, and how often; `steps` episode by episode."""
+    total: dict[str, float] = {}
+    times: Counter[str] = Counter()
+    counter, episode = CaptionCounter(settings.count_memory), -1
+    for step, value in zip(steps, values.tolist(), strict=True):
+        if step.episode != episode:
+            counter.clear()
+            episode = step.episode
+        if not step.message:
+            continue
+        count = counter.count(step.message)
+        paid = shaped_reward(value, threshold, count, settings.count_exponent)
+        if paid:
+            total[step.message] = total.get(step.message, 0.0) + paid
+            times[step.message] += 1
+    return total, times

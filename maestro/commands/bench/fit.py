@@ -53,14 +53,7 @@ class Config:
 
 def run(config: Config) -> int:
     """Measure and print."""
-    for name in ("pairs", "repeats"):
-        if getattr(config, name) < 1:
-            raise ConfigError(
-                f"--{name} is {getattr(config, name)}", where="maestro bench fit", expected="at least 1"
-            )
-    threads = len(os.sched_getaffinity(0)) if config.threads is None else config.threads
-    if threads < 1:
-        raise ConfigError(f"--threads is {threads}", where="maestro bench fit", expected="at least 1")
+    threads = _threads(config)
     os.environ["OMP_NUM_THREADS"] = str(threads)
     from maestro.rewards.threads import settle_threads
 
@@ -113,6 +106,15 @@ def run(config: Config) -> int:
         f"load of the machine {about['load']:.1f}"
     )
     return 0
+
+
+def _threads(config: Config) -> int:
+    """Refuse numbers that measure nothing; returns how many threads are wanted."""
+    threads = len(os.sched_getaffinity(0)) if config.threads is None else config.threads
+    for name, value in (("pairs", config.pairs), ("repeats", config.repeats), ("threads", threads)):
+        if value < 1:
+            raise ConfigError(f"--{name} is {value}", where="maestro bench fit", expected="at least 1")
+    return threads
 
 
 def _transitions(config: Config, content: Content) -> tuple[pa.Table, str]:
