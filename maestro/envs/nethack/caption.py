@@ -18,8 +18,11 @@ def caption(previous_message: str, now: State, start: State) -> str:
     Source: the lines and their order follow MaestroMotif (seed_systems MM2); depth words are mended so that a change of
     the maximum alone is shown as one.
     """
+    said = f'Messages: "{previous_message}" then "{now.message}"\n'
+    if now[_HP:_PAST_HUNGER] == start[_HP:_PAST_HUNGER] and now.depth == start.depth:
+        return said + _ALL_THE_SAME  # most steps change nothing
     return (
-        f'Messages: "{previous_message}" then "{now.message}"\n'
+        f"{said}"
         f"Dungeon level: {_moved(start.depth, now.depth)}\n"
         f"Gold: {_changed(start.gold, now.gold)}\n"
         f"Hit points: {_hit_points(start, now)}\n"
@@ -49,3 +52,10 @@ def _hit_points(start: State, now: State) -> str:
 
 def _became(before: str, after: str) -> str:
     return "same" if before == after else f"from {before} to {after}"
+
+
+_HP, _PAST_HUNGER = State._fields.index("hp"), State._fields.index("hunger") + 1
+"""Between them stand all the facts of a caption but depth, and a few that it does not tell."""
+_ALL_THE_SAME = "\n".join(
+    f"{what}: same" for what in ("Dungeon level", "Gold", "Hit points", "Experience level", "Hunger")
+)

@@ -113,10 +113,7 @@ class Tracker:
                 self.curse_checks,
                 self.meals,
                 len(self._levels),
-                condition & BLIND != 0,
-                condition & CONFUSED != 0,
-                condition & STUNNED != 0,
-                condition & HALLUCINATING != 0,
+                *(_SOUND if not condition else _ailments(condition)),
             ),
         )
 
@@ -135,3 +132,16 @@ class Tracker:
         self.price_kinds.update(events.price_kinds)
         self.curse_checks += events.curse_checks
         self.meals += events.meals
+
+
+_SOUND = (False, False, False, False)
+
+
+def _ailments(condition: int) -> tuple[bool, bool, bool, bool]:
+    """Read blind, confused, stunned and hallucinating off the condition mask."""
+    return (
+        condition & BLIND != 0,
+        condition & CONFUSED != 0,
+        condition & STUNNED != 0,
+        condition & HALLUCINATING != 0,
+    )
