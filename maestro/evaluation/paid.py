@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from maestro.evaluation.collect import GAMES, Player
 from maestro.preferences.transitions import FACTS, SCHEMA, Transition
-from maestro.rewards.encode import encode_changes
+from maestro.rewards.encode import CHANGES, encode_changes
 from maestro.rewards.files import SkillReward
 from maestro.rewards.report import rewards_of
 from maestro.rewards.shape import CaptionCounter, shaped_reward
@@ -67,7 +67,7 @@ def highest_paid(
         rows += player.play(policy, range(played, played + GAMES), seed).rows
         played += GAMES
     steps.sort(key=lambda step: step.episode)  # games run side by side; each one's own order stays
-    signs = np.frombuffer(b"".join(step.changes for step in steps), np.int8).reshape(len(steps), -1)
+    signs = np.frombuffer(b"".join(step.changes for step in steps), np.int8).reshape(-1, len(CHANGES))
     values = rewards_of(reward, [step.message for step in steps], signs)
     total, times = _sums(steps, values, reward.threshold, settings)
     whole = float(sum(total.values()))
