@@ -44,20 +44,23 @@ class EnvThroughput:
 class Played:
     """The world with State, captions, counters and the executive, played at random under the training policy.
 
-    Prayer is left out of the 28 actions: it is the one key with which chance kills its hero within a hundred steps,
-    and the yardstick, which declines to pray when asked, would be compared with a stream of new games.
+    So that equal work is compared, two of the 28 actions are left out. The yardstick declines to pray when asked; here
+    chance would pray its hero to death within a hundred steps. And the yardstick's key for waiting rests one turn, where
+    the agent's rests up to 25 in one step (`with_wait` leaves it in).
     """
 
-    def __init__(self, content: Content, num_games: int, seed: int):
+    def __init__(self, content: Content, num_games: int, seed: int, with_wait: bool = False):
         """Start the games; raises what loading the training policy raises."""
         before = psutil.Process().memory_info().rss
-        self.world = make_world("nethack", num_games, inventory_text=False)
+        self.world = make_world("nethack", num_games, inventory_shown=False)
         training = content.training("nethack")
         self._executive = Executive(
             load_options(content.skills("nethack")), load_policy(training), training.spec.fallback, num_games
         )
         self._random = np.random.default_rng(seed)
-        self._actions = [n for n, name in enumerate(ACTION_NAMES) if name != "pray"]
+        self._actions = [
+            n for n, name in enumerate(ACTION_NAMES) if name != "pray" and (with_wait or name != "wait")
+        ]
         self._seed = seed
         self.episodes = 0
         self.executive_s = 0.0
@@ -73,7 +76,7 @@ class Played:
         num_games = world.num_games
         rounds = num_steps // num_games
         actions = self._random.choice(self._actions, size=(rounds, num_games)).tolist()
-        turns, last_turn = 0, [state.turn for state in states]
+        turns = -sum(state.turn for state in states)
         start = time.perf_counter()
         for round_actions in actions:
             result = world.step(round_actions)
@@ -84,14 +87,12 @@ class Played:
             self.executive_s += time.perf_counter() - began
             for index in range(num_games):
                 world.caption(index, executive.started[index])
-            for index, state in enumerate(states):
-                turns += state.turn - last_turn[index]
-                last_turn[index] = state.turn
             if over:
+                turns += sum(states[index].turn for index in over)
                 self._begin(over)
-                for index in over:
-                    last_turn[index] = states[index].turn
-        return rounds * num_games / (time.perf_counter() - start), turns
+                turns -= sum(states[index].turn for index in over)
+        rate = rounds * num_games / (time.perf_counter() - start)
+        return rate, turns + sum(state.turn for state in states)
 
     def _begin(self, indices) -> None:
         self.world.reset(indices)
@@ -101,13 +102,20 @@ class Played:
 
 
 def measure_env(
-    content: Content, *, num_games: int, steps: int, repeats: int, seed: int, progress=lambda done: None
+    content: Content,
+    *,
+    num_games: int,
+    steps: int,
+    repeats: int,
+    seed: int,
+    with_wait: bool = False,
+    progress=lambda done: None,
 ) -> EnvThroughput:
     """Measure world and yardstick in turn, `repeats` times, on the core this process has.
 
     Raises WorldError if the games' clocks hardly moved, because then keys were swallowed and the speed means nothing.
     """
-    played = Played(content, num_games, seed)
+    played = Played(content, num_games, seed, with_wait)
     yardstick = Yardstick()
     rates, bare, turns = [], [], 0
     episodes, executive_s = played.episodes, played.executive_s

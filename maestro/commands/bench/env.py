@@ -4,7 +4,9 @@
     maestro bench env --games 16 --repeats 9 --json
 
 Random actions are played under the training policy's code on one core, in turn with the yardstick (bare NetHack, 16
-games in turn), so that both see the same minute of the machine. The ratio of the two is the figure to quote.
+games in turn), so that both see the same minute of the machine. The ratio of the two is the figure to quote. Prayer is left
+out (chance would kill its hero with it), and so is `wait`, which rests up to 25 turns in one step where the yardstick's key
+rests one; --with-wait puts it back.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ class Config:
     """How often both are measured; the median counts."""
     seed: int = 0
     """Seed of the games and of the actions."""
+    with_wait: bool = False
+    """Draw `wait` as well: more of NetHack's turns in a step than the yardstick has."""
     json: bool = False
     """Print one JSON object."""
 
@@ -56,6 +60,7 @@ def run(config: Config) -> int:
         steps=config.steps,
         repeats=config.repeats,
         seed=config.seed,
+        with_wait=config.with_wait,
         progress=progress,
     )
     machine = {"machine": platform.processor() or platform.machine(), "python": platform.python_version()}

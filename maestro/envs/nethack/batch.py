@@ -22,7 +22,8 @@ from maestro.envs.nethack.tracker import Tracker
 from maestro.envs.world import Screen, StepResult
 from maestro.errors import WorldError
 
-_AGENT_SEES = ("glyphs", "blstats", "message", "inv_glyphs", "inv_letters", "inv_oclasses")
+_AGENT_SEES = ("glyphs", "blstats", "message", "inv_letters", "inv_oclasses")
+_INVENTORY = ("inv_glyphs", "inv_strs")
 _ENGINE_TELLS = ("misc", "program_state")
 _TERMINAL = ("tty_chars", "tty_colors", "tty_cursor")
 _MOST_TEXTS = 8_192
@@ -39,9 +40,9 @@ class NetHackOptions(BaseModel):
     """Steps after which an episode is truncated."""
     render: bool = False
     """Whether `screen` works; it costs about a fifth of the speed."""
-    inventory_text: bool = True
-    """Whether the wording of what the hero carries (`inv_strs`) is among the observations; without it a step is a
-    tenth faster, and casting a healing spell asks the agent for its direction (`wait` means the hero himself)."""
+    inventory_shown: bool = True
+    """Whether glyphs and wording of what the hero carries (`inv_glyphs`, `inv_strs`) are among the observations; without
+    them a step is a tenth faster, and casting a healing spell asks for its direction (`wait` means the hero himself)."""
     wizard: bool = False
     """NetHack's debug mode, for making test situations."""
 
@@ -58,7 +59,7 @@ class NetHackWorld:
         check_version()
         self.num_games = num_games
         self.options = options
-        visible = _AGENT_SEES + (("inv_strs",) if options.inventory_text else ())
+        visible = _AGENT_SEES + (_INVENTORY if options.inventory_shown else ())
         names = visible + _ENGINE_TELLS + (_TERMINAL if options.render else ())
         arrays = {
             name: np.zeros((num_games, *OBSERVATION_DESC[name]["shape"]), OBSERVATION_DESC[name]["dtype"])

@@ -101,7 +101,7 @@ class Game:
         self._settle()
 
     def inventory(self) -> list[str]:
-        """Return what the hero carries, as the game words it; nothing in a world without `inventory_text`."""
+        """Return what the hero carries, as the game words it; nothing in a world without `inventory_shown`."""
         if "inv_strs" not in self.rows:
             return []
         texts = self.rows["inv_strs"].view("S80")[:, 0].tolist()

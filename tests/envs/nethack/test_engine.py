@@ -17,14 +17,14 @@ HUNGER = ("Satiated", "Not hungry", "Hungry", "Weak", "Fainting", "Fainted", "St
 
 @pytest.fixture(scope="module")
 def wizard():
-    world = situations.make_wizard_world(inventory_text=True)
+    world = situations.make_wizard_world(inventory_shown=True)
     yield world
     world.close()
 
 
 @pytest.fixture(scope="module")
 def pair():
-    world = make_world(2, inventory_text=True)
+    world = make_world(2, inventory_shown=True)
     yield world
     world.close()
 
