@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -399,9 +397,3 @@ def test_a_seeds_folder_is_described_by_the_one_around_it(tmp_path: Path):
     (inner / "policy.py").write_text(POLICY.replace("digger", "opener"))
     assert sign_folder(inner, "a test") == [inner / "policy.py"]
     assert load_policy(content.with_code_seed(7)).provenance.author == "a test"
-
-
-def test_the_validator_is_not_loaded_by_what_only_loads(tmp_path: Path):
-    code = "import sys, maestro.options.load; print('libcst' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
