@@ -40,13 +40,13 @@ def run_and_kill(arguments: list[str], folder: Path, after: float | None) -> int
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_collecting_survives_being_killed(tmp_path, workers):
-    arguments = ["collect", "--skill", "keyfinder", "--steps", "9000", "--workers", workers]
+    arguments = ["collect", "--skill", "keyfinder", "--steps", "24000", "--workers", workers]
     started = time.monotonic()
     assert run_and_kill(arguments, tmp_path / "whole", None) == 0
     whole_s = time.monotonic() - started
     chance, killed = random.Random(int(workers)), 0
     for _ in range(KILLS if workers == "0" else 5):
-        killed += run_and_kill(arguments, tmp_path / "broken", chance.uniform(0.3, 1.0) * whole_s) is None
+        killed += run_and_kill(arguments, tmp_path / "broken", chance.uniform(0.2, 0.7) * whole_s) is None
     assert killed >= 3
     assert run_and_kill(arguments, tmp_path / "broken", None) == 0
     names = sorted(path.name for path in (tmp_path / "whole" / "collect-corridor").glob("*.parquet"))
@@ -66,7 +66,7 @@ def test_annotating_survives_being_killed(tmp_path, judge, helpers):
 
     calm = judge()
     assert run_and_kill(arguments(calm.spec), tmp_path / "whole", None) == 0
-    server = judge("--delay", "0.02")
+    server = judge("--delay", "0.06")
     chance, killed = random.Random(7), 0
     for _ in range(KILLS):
         killed += run_and_kill(arguments(server.spec), tmp_path / "broken", chance.uniform(1.2, 3.0)) is None
