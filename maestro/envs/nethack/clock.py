@@ -18,6 +18,13 @@ from maestro.errors import EngineError
 ORDINARY_DAY = {"night": 0, "midnight": 0, "friday_13th": 0, "phase_of_the_moon": 2}
 """What the engine's functions of these names return from now on."""
 
+BIRTHDAY = 1_704_067_200
+"""When every hero is born (2024-01-01, in seconds since 1970), written into `ubirthday` when a game has begun.
+
+Names of shopkeepers, offers for glass, kinds of ants and texts of T-shirts follow from it, all of them below level 1 or later.
+Source: NetHack 3.6.6, src/shknam.c, shk.c, mkroom.c, read.c.
+"""
+
 _X86_64, _AARCH64 = 62, 183
 _DYNAMIC_SYMBOLS, _LOADED = 11, 1
 
@@ -44,6 +51,17 @@ def stop_clock(library: bytes) -> bytes:
         start = _file_offset(library, address)
         patched[start : start + len(code)] = code
     return bytes(patched)
+
+
+def address_of(library: bytes, name: str) -> int:
+    """Give the address of an exported function or variable, relative to where the library is loaded.
+
+    Raises EngineError for a library without it.
+    """
+    found = _exported_functions(library).get(name)
+    if found is None:
+        raise EngineError(f"the symbol {name!r} is missing", where="NetHack's engine", hint="maestro doctor")
+    return found[0]
 
 
 def _return_constant(machine: int, value: int) -> bytes:

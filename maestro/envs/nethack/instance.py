@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from maestro.envs.nethack.clock import stop_clock
+from maestro.envs.nethack.clock import BIRTHDAY, address_of, stop_clock
 from maestro.envs.nethack.native import ENGINE_PATH, GAME_FILES, nethack, pynethack
 from maestro.errors import EngineError
 
@@ -83,6 +83,8 @@ class Instance:
         self._engine.reset()
         if sys.platform == "linux":
             share_read_only_pages(self.library_path)
+            born = _load_address(self.library_path) + _birthday_address()
+            ctypes.c_int64.from_address(born).value = BIRTHDAY
 
     def seeds(self) -> tuple[int, int]:
         """Return the seeds (core, display) the running game was begun with."""
@@ -159,6 +161,12 @@ def _engine_file() -> int:
     with open(file, "wb", closefd=False) as copy:
         copy.write(stop_clock(Path(ENGINE_PATH).read_bytes()))
     return file
+
+
+@functools.cache
+def _birthday_address() -> int:
+    """Return where the engine keeps the hero's time of birth, relative to its load address."""
+    return address_of(Path(ENGINE_PATH).read_bytes(), "ubirthday")
 
 
 @functools.cache

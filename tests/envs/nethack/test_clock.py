@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from maestro.envs.nethack.clock import ORDINARY_DAY, stop_clock
+from maestro.envs.nethack.clock import BIRTHDAY, ORDINARY_DAY, stop_clock
 from maestro.envs.nethack.native import ENGINE_PATH
 from maestro.errors import EngineError
 
@@ -85,3 +85,21 @@ def test_the_patched_library_can_be_loaded(tmp_path):
     path.write_bytes(stop_clock(Path(ENGINE_PATH).read_bytes()))
     library = ctypes.CDLL(str(path))
     assert {name: getattr(library, name)() for name in ORDINARY_DAY} == ORDINARY_DAY
+
+
+def test_every_hero_is_born_at_the_same_moment():
+    """Names of shopkeepers follow from the time of birth: another one every 257 seconds."""
+    import _ctypes
+
+    from maestro.envs import make_world
+
+    world = make_world("nethack", 2)
+    world.reset()
+    world.reset([1])
+    for game in world.games:
+        library = ctypes.CDLL(game.instance.library_path)
+        try:
+            assert ctypes.c_int64.in_dll(library, "ubirthday").value == BIRTHDAY
+        finally:
+            _ctypes.dlclose(library._handle)
+    world.close()
