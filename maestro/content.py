@@ -20,6 +20,7 @@ from maestro.specs import NAME_PATTERN, NAME_RULE, SkillSpec, TaskSpec, Training
 CONTENT_VARIABLE = "MAESTRO_CONTENT"
 FOLDERS = ("skills", "prompts", "meta_policies")
 PolicyT = TypeVar("PolicyT", bound="TrainingContent")
+SUCCESS_FILE = "success.toml"
 REWARD_FOLDER = "reward"  # in a skill's folder: its fitted reward model
 TRAINED_POLICY_FOLDER = "policy"  # skills/policy/ holds the trained network and is no skill
 
@@ -41,6 +42,14 @@ class SkillContent:
     def termination_path(self) -> Path:
         """Locate the generated `should_terminate`; the file may not exist yet."""
         return self.folder / "termination.py"
+
+    @property
+    def success_path(self) -> Path:
+        """Locate what an evaluation counts as the skill's success; a skill need not have the file.
+
+        It is not in skill.toml, because a policy belongs to that file's hash, and how it is judged changes no policy.
+        """
+        return self.folder / SUCCESS_FILE
 
 
 @dataclass(frozen=True)

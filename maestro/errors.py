@@ -95,8 +95,20 @@ class RecordError(MaestroError):
     """A record of a run cannot be written or read."""
 
 
+class HubError(MaestroError):
+    """The Hugging Face hub cannot be reached, refuses, or holds something else than a policy."""
+
+
 class FitError(MaestroError):
     """A reward model cannot be fitted, or its files do not fit what they are used with."""
+
+
+class CheckpointError(MaestroError):
+    """A training run's checkpoint is missing, broken, or of another network."""
+
+
+class TrainingError(MaestroError):
+    """Training cannot begin or go on."""
 
 
 class WorldError(MaestroError):

@@ -183,26 +183,30 @@ class ProcessEngine:
 def _serve(function: Callable[[Any], Any], parent: Connection, parent_pid: int) -> None:
     """Do tasks until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    threading.Thread(target=_end_with, args=(parent_pid,), daemon=True).start()
+    end_with_parent(parent_pid)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             task = parent.recv()
             try:
                 message = ("done", function(task))
             except Exception as error:  # noqa: BLE001  whatever it is, the parent must hear of it
-                message = ("raised", _portable(error))
+                message = ("raised", portable(error))
             parent.send(message)
 
 
+def end_with_parent(parent_pid: int) -> None:
+    """End this process, from now on, once its parent has ended, in the middle of a task if need be."""
+    threading.Thread(target=_end_with, args=(parent_pid,), daemon=True).start()
+
+
 def _end_with(parent_pid: int) -> None:
-    """End this process once its parent has ended, in the middle of a task if need be."""
     while os.getppid() == parent_pid:
         time.sleep(0.5)
     os._exit(1)
 
 
-def _portable(error: Exception) -> Exception:
-    """Make an exception that can be sent: ours as they are, others with their trace as text."""
+def portable(error: Exception) -> Exception:
+    """Make an exception that can be sent between processes: ours as they are, others with their trace as text."""
     if isinstance(error, MaestroError):
         return error
     import traceback
@@ -262,7 +266,7 @@ def _guarded(function: Callable[[Any], Any], task: Any) -> tuple[str, Any]:
     try:
         return "done", function(task)
     except Exception as error:  # noqa: BLE001  Ray would wrap it; ours is to arrive as it is
-        return "raised", _portable(error)
+        return "raised", portable(error)
 
 
 ENGINES: dict[str, Callable[[Callable[[Any], Any], int], _Engine]] = {

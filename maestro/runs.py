@@ -85,7 +85,7 @@ class Run:
         """Make the folder, or open it again to continue.
 
         `config` must be plain JSON data. When the run exists its saved configuration has to equal `config`,
-        except for the top-level keys in `may_differ` (such as the number of workers), which change no result.
+        except for the keys in `may_differ` ("num_workers", or "games.num_games" for one in a table), which change no result.
 
         Raises RunError for a folder that cannot be made or written, that another process is writing, or that
         belongs to another configuration.
@@ -198,7 +198,8 @@ class Run:
             document = {"name": self.name, "created": _now(), "config": config, "versions": versions()}
             write_atomically(path, _to_json(document, path, indent=2) + "\n")
             return
-        saved = read_config(self.folder)["config"]
+        saved, config = _dotted(read_config(self.folder)["config"]), _dotted(config)
+        may_differ |= {key for key in saved.keys() | config.keys() if key.split(".")[0] in may_differ}
         for key in sorted((saved.keys() | config.keys()) - may_differ):
             if saved.get(key) != config.get(key):
                 raise RunError(
@@ -220,6 +221,17 @@ class Run:
             elif tail:
                 file.truncate(start)
         self._repaired.add(name)
+
+
+def _dotted(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten tables: {"games": {"seed": 0}} becomes {"games.seed": 0}."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            flat |= _dotted(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:

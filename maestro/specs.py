@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -43,6 +44,10 @@ class RewardSettings(_Spec):
 
     quantile: float = Field(default=0.85, ge=0.0, lt=1.0)
     """Quantile of the training rewards that becomes the threshold; 0 means no threshold."""
+    certainty: float = Field(default=0.9, ge=0.5, lt=1.0)
+    """The threshold is raised to where a step is thought better than one on which nothing happens, with this probability."""
+    threshold: float | None = Field(default=None, ge=0.0)
+    """Normalised reward that is the threshold, whatever quantile and certainty say."""
     count_exponent: float = Field(default=3.0, ge=0.0)
     """How strongly a caption that was seen before is discounted; 0 means not at all."""
     count_memory: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_none_word)] = 20
@@ -107,6 +112,27 @@ class SkillSpec(_Spec):
     """Agent steps after which the skill always ends; None means no such limit."""
 
 
+Change = Literal["rose", "fell", "same", "changed"]
+
+
+class SkillSuccessSpec(_Spec):
+    """What counts as a success of one activation of a skill, as its success.toml describes it.
+
+    Both tables say how fields of the state at the activation's end compare with those at its start.
+    """
+
+    all: dict[Name, Change] = {}
+    """All of these must be so."""
+    any: dict[Name, Change] = {}
+    """At least one of these must be so, if there are any."""
+
+    @pydantic.model_validator(mode="after")
+    def _says_something(self) -> SkillSuccessSpec:
+        if not self.all and not self.any:
+            raise ValueError("it says nothing: [all] and [any] are both empty")
+        return self
+
+
 class SuccessSpec(_Spec):
     """Names of a task's two success tests, which the world publishes."""
 
@@ -157,16 +183,17 @@ class TaskSpec(TrainingSpec):
 
 
 def load_toml(path: Path, model: type[ModelT]) -> ModelT:
-    """Read a TOML file into `model`.
+    """Read a TOML file into `model`; raises SpecError as `read_toml` does, and where it does not fit the model."""
+    data = read_toml(path, hint=f"create it; it describes one {_noun(model)}")
+    return parse(data, model, where=str(path))
 
-    Raises SpecError for a file that is missing, unreadable, not UTF-8, not TOML, or does not fit the model.
-    """
+
+def read_toml(path: Path, *, hint: str = "") -> dict[str, Any]:
+    """Read a TOML file; raises SpecError for one that is missing (with `hint`), unreadable, not UTF-8, or not TOML."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SpecError(
-            "the file does not exist", where=str(path), hint=f"create it; it describes one {_noun(model)}"
-        ) from None
+        raise SpecError("the file does not exist", where=str(path), hint=hint) from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(
             f"not valid TOML: {error}", where=str(path), hint="mend the line that is named"
@@ -175,7 +202,6 @@ def load_toml(path: Path, model: type[ModelT]) -> ModelT:
         raise SpecError(f"not UTF-8 text ({error.reason} at byte {error.start})", where=str(path)) from None
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    return parse(data, model, where=str(path))
 
 
 def parse(data: dict[str, Any], model: type[ModelT], *, where: str) -> ModelT:
@@ -284,3 +310,12 @@ def _shown(value: Any) -> str:
 
 def _noun(model: type[BaseModel]) -> str:
     return model.__name__.removesuffix("Spec").lower()
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one nested configuration over another; both stay as they are."""
+    result = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else value
+    return result

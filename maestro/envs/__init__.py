@@ -1,7 +1,8 @@
 """The worlds: one file or folder each, found by its name.
 
 A world's module publishes `make_world(num_games, **options)`, `State`, `make_reference_policy(num_games)` and
-`make_random_policy(num_games)`; its success tests are in `SUCCESS_TESTS`, a table from name to class, in the module
+`make_random_policy(num_games)`, and for networks `make_features(world, name)` with the names it knows in
+`FEATURE_SETS`, a table from name to one line of text; its success tests are in `SUCCESS_TESTS`, a table from name to class, in the module
 itself or in its `tasks` file.
 """
 
@@ -38,6 +39,24 @@ def load_world_module(name: str) -> ModuleType:
 def make_world(name: str, num_games: int, **options: Any) -> Any:
     """Make a `World` of `num_games` games; `options` are the world's own (NetHack: `NetHackOptions`)."""
     return load_world_module(name).make_world(num_games, **options)
+
+
+def features_compile_first(world: str) -> bool:
+    """Say whether the features of a world are compiled when they are first used; a world that compiles nothing need not answer."""
+    return getattr(load_world_module(world), "features_compile_first", lambda: False)()
+
+
+def make_features(world: Any, name: str) -> Any:
+    """Make the `Features` called `name` of a world: what a network sees of it.
+
+    Raises UnknownNameError (with suggestions) for a set of features that this world does not have.
+    """
+    return load_world_module(world.name).make_features(world, name)
+
+
+def feature_sets(name: str) -> dict[str, str]:
+    """Return the feature sets of a world: name to one line of text."""
+    return dict(load_world_module(name).FEATURE_SETS)
 
 
 def success_tests(name: str) -> dict[str, Any]:

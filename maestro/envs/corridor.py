@@ -37,6 +37,8 @@ FLOOR, KEY, DOOR, OPEN_DOOR, HERO = range(5)
 _SYMBOLS = np.frombuffer(b".*+'@", dtype=np.uint8)
 _COLORS = np.array([8, 11, 3, 3, 15], dtype=np.int8)  # grey floor, yellow key, brown door, white hero
 
+_NEWS = ("bump", "slip", "locked", "pick up")  # what messages can say that a network sees
+
 
 class State(NamedTuple):
     """What the hero knows after a step: the only thing that generated code may read. Immutable."""
@@ -312,6 +314,50 @@ def make_reference_policy(num_games: int) -> ReferencePolicy:
 def make_random_policy(num_games: int) -> RandomPolicy:
     """Make the policy that draws its actions."""
     return RandomPolicy(num_games)
+
+
+class CellFeatures:
+    """What a network sees of the corridor: see `maestro.envs.world.Features`. It remembers nothing.
+
+    `vector` float32 (N, 5 * length + 5): a one-hot of each cell's symbol, whether the hero has a key, and a one-hot of
+    what the message says.
+    """
+
+    version = 1
+
+    def __init__(self, world: CorridorWorld, name: str) -> None:
+        self.name = name
+        self._world = world
+        size = len(_SYMBOLS) * world.options.length + 1 + len(_NEWS)
+        self.arrays: dict[str, np.ndarray] = {"vector": np.zeros((world.num_games, size), np.float32)}
+
+    def begin(self, indices: Sequence[int]) -> None:
+        """Fill the rows of these games."""
+        self.update(indices)
+
+    def update(self, indices: Sequence[int]) -> None:
+        """Fill the rows of these games."""
+        rows, seen, vector = list(indices), self._world.observation, self.arrays["vector"]
+        cells = seen["cells"][rows]
+        symbols = cells.shape[1] * len(_SYMBOLS)
+        vector[rows, :symbols] = np.eye(len(_SYMBOLS), dtype=np.float32)[cells].reshape(len(rows), symbols)
+        vector[rows, symbols] = seen["num_keys"][rows, 0] > 0
+        for index in rows:
+            vector[index, symbols + 1 :] = [news in self._world.states[index].message for news in _NEWS]
+
+
+FEATURE_SETS: dict[str, str] = {
+    "compass": "every cell as a one-hot, the keys, and what the message says",
+    "paper": "the same as compass: the corridor has one set",
+}
+"""Name of a feature set to one line of text."""
+
+
+def make_features(world: CorridorWorld, name: str) -> CellFeatures:
+    """Make the feature set `name`; raises UnknownNameError for one that does not exist."""
+    if name not in FEATURE_SETS:
+        raise UnknownNameError("feature set of corridor", name, FEATURE_SETS)
+    return CellFeatures(world, name)
 
 
 class DoorOpened:

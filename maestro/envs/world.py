@@ -111,3 +111,21 @@ class SuccessTest(Protocol):
     def update(self, world: Any, index: int) -> None:
         """Look at the step just taken; called after every step of the game, the last one included."""
         ...
+
+
+class Features(Protocol):
+    """What a network sees of N games, made from a world's raw arrays; nothing in it is hidden from the player."""
+
+    name: str
+    version: int
+    """Raised when the meaning of an array changes; policy files record it."""
+    arrays: dict[str, np.ndarray]
+    """(N, ...) C-contiguous, made once, overwritten in place by `begin` and `update`."""
+
+    def begin(self, indices: Sequence[int]) -> None:
+        """Forget these games, in which new episodes began (after `World.reset`), and fill their rows."""
+        ...
+
+    def update(self, indices: Sequence[int]) -> None:
+        """Fill the rows of these games, which were stepped (after `World.step`); other rows stay as they are."""
+        ...

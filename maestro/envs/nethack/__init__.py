@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from maestro.envs.nethack.batch import NetHackOptions, NetHackWorld
+from maestro.envs.nethack.features import FEATURE_SETS, make_features
 from maestro.envs.nethack.keys import ACTION, ACTION_NAMES
 from maestro.envs.nethack.state import FIELD_DOCS, STATE_VERSION, State
 from maestro.envs.world import SkillPolicy
@@ -22,15 +23,25 @@ from maestro.errors import WorldError
 __all__ = [
     "ACTION",
     "ACTION_NAMES",
+    "FEATURE_SETS",
     "FIELD_DOCS",
+    "REFERENCE_OPTIONS",
     "STATE_VERSION",
+    "TRAINING_OPTIONS",
     "NetHackOptions",
     "NetHackWorld",
     "State",
+    "features_compile_first",
+    "make_features",
     "make_random_policy",
     "make_reference_policy",
     "make_world",
 ]
+
+TRAINING_OPTIONS = {"inventory_shown": False}
+"""What a world for training is made with: no feature set reads what it leaves out, and it is a tenth faster."""
+REFERENCE_OPTIONS = {"inventory_shown": True}
+"""What a world is made with in which the reference policy plays: it reads the inventory in words."""
 
 
 def make_world(num_games: int, **options: Any) -> NetHackWorld:
@@ -47,6 +58,13 @@ def make_world(num_games: int, **options: Any) -> NetHackWorld:
             where="maestro.envs.nethack.make_world",
             expected="one of " + ", ".join(NetHackOptions.model_fields),
         ) from error
+
+
+def features_compile_first() -> bool:
+    """Say whether the features have to be compiled when they are first used, which takes half a minute once on a machine."""
+    from maestro.envs.nethack.features.compiled import is_compiled
+
+    return not is_compiled()
 
 
 def make_reference_policy(num_games: int) -> SkillPolicy:

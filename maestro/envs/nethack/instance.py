@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from maestro.envs.nethack.clock import BIRTHDAY, address_of, stop_clock
+from maestro.envs.nethack.clock import BIRTHDAY, stop_clock
 from maestro.envs.nethack.native import ENGINE_PATH, GAME_FILES, nethack, pynethack
+from maestro.envs.nethack.patching import address_of
+from maestro.envs.nethack.unseen import draw_nothing
 from maestro.errors import EngineError
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -61,7 +63,8 @@ class Instance:
         path = os.path.join(folder, "nethackrc")
         with open(path, "w") as file:
             file.write(options)
-        self._file, self.library_path = _copy_of_engine(folder)
+        self._shared_file = _engine_file("tty_chars" in buffers)
+        self._file, self.library_path = _copy_of_engine(folder, self._shared_file)
         self._engine: Any = pynethack.Nethack(self.library_path, folder, "@" + path, True)
         self._buffers = buffers
         self._engine.set_buffers(**buffers)
@@ -82,7 +85,7 @@ class Instance:
             self._engine.set_wizkit(wizkit)
         self._engine.reset()
         if sys.platform == "linux":
-            share_read_only_pages(self.library_path)
+            share_read_only_pages(self.library_path, self._shared_file)
             born = _load_address(self.library_path) + _birthday_address()
             ctypes.c_int64.from_address(born).value = BIRTHDAY
 
@@ -112,30 +115,30 @@ def _character_options(character: str) -> str:
     return "OPTIONS=name:Agent," + ",".join(f"{key}:{value}" for key, value in pairs) + "\n"
 
 
-def _copy_of_engine(folder: str):
+def _copy_of_engine(folder: str, engine: int):
     """Copy the engine's library to a file without a name and return (open file, path to load it by)."""
     if hasattr(os, "memfd_create"):
         file = os.fdopen(os.memfd_create("nle.so"), "w+b")
     else:
         file = tempfile.TemporaryFile(suffix="libnethack.so", dir=folder)  # noqa: SIM115 - the caller closes it
-    file.write(os.pread(_engine_file(), os.fstat(_engine_file()).st_size, 0))
+    file.write(os.pread(engine, os.fstat(engine).st_size, 0))
     file.flush()
     return file, f"/proc/self/fd/{file.fileno()}"
 
 
-def share_read_only_pages(library_path: str) -> int:
-    """Map the read-only pages of a loaded engine copy onto this process's one file; return how many segments were mapped.
+def share_read_only_pages(library_path: str, engine: int) -> int:
+    """Map the read-only pages of a loaded copy onto `engine`, the open file it was copied from; return how many segments.
 
     Copies step in turn, and with private code each would push the others' out of the cache. Only segments that are
     byte for byte those of the file are shared (compared once per process); relocated ones stay private.
     """
     shared = 0
     base = _load_address(library_path)
-    for offset, address, length, protection in _read_only_segments():
-        if not _equals_file(base + address, length, offset):
+    for offset, address, length, protection in _read_only_segments(engine):
+        if not _equals_file(base + address, length, offset, engine):
             continue
         flags = mmap.MAP_PRIVATE | _MAP_FIXED
-        if _LIBC.mmap(base + address, length, protection, flags, _engine_file(), offset) != base + address:
+        if _LIBC.mmap(base + address, length, protection, flags, engine, offset) != base + address:
             raise EngineError(
                 f"sharing pages failed: {os.strerror(ctypes.get_errno())}", where="maestro.envs.nethack"
             )
@@ -153,13 +156,17 @@ def _load_address(library_path: str) -> int:
 
 
 @functools.cache
-def _engine_file() -> int:
-    """Return a descriptor of the library that instances are copies of: nle's own, with its clock stopped on Linux."""
+def _engine_file(shown: bool) -> int:
+    """Return a descriptor of the library that instances are copies of: nle's own, with its clock stopped on Linux.
+
+    Unless the game is `shown` on a terminal, it draws nothing there.
+    """
     if sys.platform != "linux":
         return os.open(ENGINE_PATH, os.O_RDONLY | os.O_CLOEXEC)
-    file = os.memfd_create("nle-with-stopped-clock")
+    library = stop_clock(Path(ENGINE_PATH).read_bytes())
+    file = os.memfd_create("nle-for-maestro")
     with open(file, "wb", closefd=False) as copy:
-        copy.write(stop_clock(Path(ENGINE_PATH).read_bytes()))
+        copy.write(library if shown else draw_nothing(library))
     return file
 
 
@@ -170,12 +177,12 @@ def _birthday_address() -> int:
 
 
 @functools.cache
-def _read_only_segments() -> tuple[tuple[int, int, int, int], ...]:
+def _read_only_segments(engine: int) -> tuple[tuple[int, int, int, int], ...]:
     """Read from the library's program headers (file offset, address, length, protection) of what is never written.
 
     Source: ELF-64, program header table; lengths and addresses are widened to whole pages.
     """
-    data = os.pread(_engine_file(), 4096, 0)
+    data = os.pread(engine, 4096, 0)
     table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
     segments = []
     for number in range(count):
@@ -190,14 +197,14 @@ def _read_only_segments() -> tuple[tuple[int, int, int, int], ...]:
     return tuple(segments)
 
 
-def _equals_file(address: int, length: int, offset: int) -> bool:
+def _equals_file(address: int, length: int, offset: int, engine: int) -> bool:
     """Say whether a segment in memory holds what the file holds; all copies are loaded alike, so one look will do."""
-    known = _EQUAL_SEGMENTS.get(offset)
+    known = _EQUAL_SEGMENTS.get((engine, offset))
     if known is None:
-        data = os.pread(_engine_file(), length, offset).ljust(length, b"\0")
-        known = _EQUAL_SEGMENTS[offset] = ctypes.string_at(address, length) == data
+        data = os.pread(engine, length, offset).ljust(length, b"\0")
+        known = _EQUAL_SEGMENTS[engine, offset] = ctypes.string_at(address, length) == data
     return known
 
 
 _ELF_LOAD, _ELF_EXECUTABLE, _ELF_WRITABLE = 1, 1, 2
-_EQUAL_SEGMENTS: dict[int, bool] = {}
+_EQUAL_SEGMENTS: dict[tuple[int, int], bool] = {}
