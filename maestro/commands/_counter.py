@@ -5,18 +5,34 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
 
 from maestro.commands._progress import LINE_EVERY_S, duration
 
 _UPDATE_EVERY_S = 0.1
+_WIDE = 120
+
+
+class _Note(ProgressColumn):
+    """The rest of the line: on a narrow terminal its end is cut, and the counts before it never."""
+
+    def __init__(self) -> None:
+        super().__init__(Column(ratio=1, min_width=24))
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
 
 class Counter:
     """How far `total` things are; a context manager. The rate counts this session's things only."""
 
-    def __init__(self, label: str, unit: str, total: int, console: Console | None = None) -> None:
-        self._label, self._unit, self._total = label, unit, total
+    def __init__(
+        self, label: str, unit: str, total: int, console: Console | None = None, *, tells_rate: bool = True
+    ) -> None:
+        """`tells_rate` is off where the notes give a rate of their own."""
+        self._label, self._unit, self._total, self._tells_rate = label, unit, total, tells_rate
         self._console = console or Console(stderr=True, highlight=False)
         self._started = self._shown = self._said = time.monotonic()
         self._first: int | None = None
@@ -26,10 +42,15 @@ class Counter:
 
     def __enter__(self) -> Counter:
         if self._console.is_terminal:
-            columns = [TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn()]
-            self._bar = Progress(
-                *columns, TextColumn("{task.fields[note]}"), console=self._console, expand=True
-            )
+            wide = self._console.width >= _WIDE
+            done = "{task.completed:,}/{task.total:,}" if wide else "{task.percentage:3.0f} %"
+            columns = [
+                TextColumn("{task.description}"),
+                BarColumn(30 if wide else 8),
+                TextColumn(done),
+                _Note(),
+            ]
+            self._bar = Progress(*columns, console=self._console, expand=True)
             self._task = self._bar.add_task(self._label, total=self._total, note="starting")
             self._bar.start()
         return self
@@ -56,7 +77,6 @@ class Counter:
     def _describe(self, fresh: int | None, note: str) -> str:
         new = self._done - (self._first or 0) if fresh is None else fresh
         rate = new / max(time.monotonic() - self._started, 1e-9)
-        parts = [f"{rate:,.0f} {self._unit}/s", note]
-        if rate > 0:
-            parts.append(f"{duration(max(self._total - self._done, 0) / rate)} left")
-        return ", ".join(part for part in parts if part)
+        left = f"{duration(max(self._total - self._done, 0) / rate)} left" if rate > 0 else ""
+        speed = f"{rate:,.0f} {self._unit}/s" if self._tells_rate else ""
+        return ", ".join(part for part in (left, speed, note) if part)

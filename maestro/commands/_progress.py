@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 LINE_EVERY_S = 10.0
+FEWEST_STEPS = 1_000
+"""Before so many, and before an episode ended, what is measured is how long games and compilers take to start."""
 
 
 class EpisodeProgress:
@@ -25,11 +27,13 @@ class EpisodeProgress:
         *,
         max_steps: int,
         finished_steps: list[int],
+        starting: str = "starting",
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with the episodes of earlier sessions done: `finished_steps` has the steps of each."""
+        """Begin with the episodes of earlier sessions done: `finished_steps` has the steps of each; `starting` says what comes first."""
         self._label, self._total, self._max_steps, self._clock = label, total, max_steps, clock
+        self._starting = starting
         self._lengths = list(finished_steps)
         self._steps_before = sum(finished_steps)
         self.session_steps = 0
@@ -48,11 +52,11 @@ class EpisodeProgress:
             columns += [TextColumn("{task.fields[left]}")]
             bar = self._bar = Progress(*columns, console=self._console, expand=True)
             self._task = bar.add_task(
-                self._label, total=self._total, completed=len(self._lengths), rate="starting", left=""
+                self._label, total=self._total, completed=len(self._lengths), rate=self._starting, left=""
             )
             bar.start()
         else:
-            self._line(f"{len(self._lengths)}/{self._total} episodes")
+            self._line(f"{len(self._lengths)}/{self._total} episodes, {self._starting}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,7 +101,7 @@ class EpisodeProgress:
         in_flight = taken - sum(self._lengths)
         most = missing * self._max_steps - in_flight
         if not self._lengths:
-            return most / rate
+            return most / rate if self.session_steps >= FEWEST_STEPS else None
         # Short episodes end first, so the mean of the finished ones is too small. Counting the steps of the running
         # ones too, and giving those a whole length still to go, corrects that (exact if lengths are exponential).
         return max(0.0, min(missing * taken / len(self._lengths), most)) / rate

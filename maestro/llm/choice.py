@@ -25,6 +25,8 @@ class ChoiceCheck:
     obeyed: bool
     soft_labels: bool
     found: str
+    answered: bool = True
+    """Whether anything came back at all."""
 
 
 def check_constrained_choice(model: ChatModel, servers: Sequence[str] | None = None) -> list[ChoiceCheck]:
@@ -72,7 +74,7 @@ def _check(model: ChatModel, server: str) -> ChoiceCheck:
     if isinstance(outcome, ReplyFailed):
         ignored = outcome.reason == "wrong_choice"
         found = f"it answered {outcome.sample!r}: the choices are ignored" if ignored else outcome.what
-        return ChoiceCheck(server, False, False, shorten(found))
+        return ChoiceCheck(server, False, False, shorten(found), answered=ignored)
     soft = choice_probabilities(outcome, CANARY.sampling.choices or ())
     return ChoiceCheck(server, True, soft is not None, f"it answered {outcome.text!r}")
 

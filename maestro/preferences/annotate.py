@@ -71,6 +71,11 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
 
     @property
+    def settled(self) -> int:
+        """Count what needs no asking any more, of `total`."""
+        return self.known + self.repeated + self.answered + self.failed
+
+    @property
     def rate(self) -> float:
         """Answers a second in this session."""
         return self.answered / max(time.monotonic() - self.started, 1e-9)
@@ -107,21 +112,19 @@ def annotate(
         raise ConfigError(
             "the cost cannot be limited: the model's prices are not known",
             where="--max-cost",
-            hint="put [llm_settings] price_prompt and price_completion (of a million tokens) into the --settings file",
+            hint="give them, of a million tokens: --config llm_settings.price_prompt=0.6 llm_settings.price_completion=0.6",
         )
     runner = _Runner(plan, annotator, context, store, shard, limits, on_progress)
     with store.working_on(context, str(shard)):
         known_models = store.models(context)
-        questions = runner.open_questions()
-        first = next(questions, None)
-        if first is None:
+        questions = _Affordable(runner)
+        if not questions.has_more():
             return runner.progress
         annotator.check(known_models)
-        questions = itertools.chain([first], questions)
         if engine == "process" and workers == 0:
             runner.take(annotator.annotate(questions), annotator.batch)
         else:
-            tasks = _tasks(questions, settings, known_models)
+            tasks = _Tasks(questions, settings, known_models)
             for _, results in map_tasks(answer_questions, tasks, engine=engine, workers=workers):
                 runner.take(results, len(results) or 1)
     return runner.conclude()
@@ -141,11 +144,52 @@ def _annotator(settings: str, known_models: tuple[str, ...]) -> Annotator:
     return annotator
 
 
-def _tasks(
-    questions: Iterator[Question], settings: AnnotatorSettings, known_models: list[str]
-) -> Iterator[QuestionsTask]:
-    while part := list(itertools.islice(questions, _TASK_QUESTIONS)):
-        yield QuestionsTask(settings, part, known_models)
+class _Tasks:
+    """Questions for workers, some hundred at a time. Like `_Affordable` it may have more after it had none."""
+
+    def __init__(
+        self, questions: Iterator[Question], settings: AnnotatorSettings, known_models: list[str]
+    ) -> None:
+        self._questions, self._settings, self._known_models = questions, settings, known_models
+
+    def __iter__(self) -> _Tasks:
+        return self
+
+    def __next__(self) -> QuestionsTask:
+        part = list(itertools.islice(self._questions, _TASK_QUESTIONS))
+        if not part:
+            raise StopIteration
+        return QuestionsTask(self._settings, part, self._known_models)
+
+
+class _Affordable:
+    """A session's open questions, as far as the money allows.
+
+    The answers under way are reckoned at what an answer has cost so far. Where that leaves nothing for another question
+    there is none for now; once answers have come in, and were cheaper, there may be again.
+    """
+
+    def __init__(self, runner: _Runner) -> None:
+        self._runner = runner
+        self._open = runner.open_questions()
+        self._held: Question | None = None
+
+    def __iter__(self) -> _Affordable:
+        return self
+
+    def __next__(self) -> Question:
+        if not self.has_more():
+            raise StopIteration
+        assert self._held is not None
+        question, self._held = self._held, None
+        self._runner.hand_out(question)
+        return question
+
+    def has_more(self) -> bool:
+        """Look whether there is a question to ask now."""
+        if self._held is None:
+            self._held = next(self._open, None)
+        return self._held is not None and self._runner.may_ask()
 
 
 class _Runner:
@@ -184,13 +228,27 @@ class _Runner:
                     elif key in known and not self._is_to_be_asked_again(known[key].preference):
                         self.progress.known += 1
                         self.progress.known_unparsed += known[key].preference is Preference.UNPARSED
-                    elif self._is_affordable():
-                        handed_out.add(key)
-                        self._asked[key] = question
-                        yield question
                     else:
-                        return
+                        handed_out.add(key)
+                        yield question
             self._on_progress(self.progress)
+
+    def hand_out(self, question: Question) -> None:
+        """Note that a question is under way."""
+        self._asked[question.key] = question
+
+    def may_ask(self) -> bool:
+        """Tell whether one more question fits under the limit beside those under way; with none of them, that is final."""
+        limit, cost = self._limits.max_cost, self.progress.cost
+        if limit is None or cost is None:
+            return True
+        answered = self._before.questions + self.progress.answered
+        each = cost / answered if answered else self._cost(*self._annotator.typical_tokens) or 0.0
+        if cost + each * (len(self._asked) + 1) <= limit:
+            return True
+        if not self._asked:
+            self.progress.stopped = f"the cost limit of {limit:g} is reached ({cost:.4g} spent)"
+        return False
 
     def take(self, results: Iterable[Judgement | Failure], batch: int) -> None:
         """Write results as they come, `batch` at a time (a smaller one where half a second has passed)."""
@@ -259,18 +317,6 @@ class _Runner:
 
     def _is_to_be_asked_again(self, preference: Preference) -> bool:
         return self._limits.retry_unparsed and preference is Preference.UNPARSED
-
-    def _is_affordable(self) -> bool:
-        """Tell whether one more question fits under the limit, beside those that are under way."""
-        limit, cost = self._limits.max_cost, self.progress.cost
-        if limit is None or cost is None:
-            return True
-        answered = self._before.questions + self.progress.answered
-        each = cost / answered if answered else self._cost(*self._annotator.typical_tokens) or 0.0
-        if cost + each * (len(self._asked) + 1) <= limit:
-            return True
-        self.progress.stopped = f"the cost limit of {limit:g} is reached ({cost:.4g} spent)"
-        return False
 
     def _cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prices = self._annotator.prices

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,7 +41,7 @@ _GAMES = {"nethack": "NetHack"}
 
 
 class JobOptions(BaseModel):
-    """The finer settings, as the file after `--settings` gives them."""
+    """The finer settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,6 +75,34 @@ class Job:
     options: JobOptions = field(default_factory=JobOptions)
 
 
+class Estimate(NamedTuple):
+    """What a job will take at most, roughly."""
+
+    questions: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    """By the model's prices; None where they are not known, 0 where no model is asked."""
+
+
+def estimate(content: Content, job: Job) -> Estimate:
+    """Estimate a job before there are data, and find what is wrong with its annotator, asking nobody."""
+    goal = find_goal(content, job.skill)
+    annotator = make_annotator(annotator_settings(job, goal, Prompts(content.prompt_folders())))
+    try:
+        orders = 2 if job.options.both_orders and not annotator.symmetric else 1
+        questions = orders * job.num_pairs
+        prompt, completion = (questions * tokens for tokens in annotator.typical_tokens)
+        prices = annotator.prices
+    finally:
+        annotator.close()
+    if prices is not None:
+        cost = (prices[0] * prompt + prices[1] * completion) / 1_000_000
+    else:
+        cost = None if prompt + completion else 0.0
+    return Estimate(questions, prompt, completion, cost)
+
+
 class Annotation:
     """A job made ready: everything found, read and checked, nothing asked yet. A context manager."""
 
@@ -82,6 +110,7 @@ class Annotation:
         """Raises the MaestroError of whatever is missing or does not fit."""
         self.job = job
         self.goal = find_goal(content, job.skill)
+        self._is_skill = job.skill in content.skills()
         if job.annotator not in annotator_names():
             raise UnknownNameError("annotator", job.annotator, annotator_names(), where="--annotator")
         world = read_info(job.data)["world"]
@@ -89,7 +118,7 @@ class Annotation:
             raise DatasetError(
                 f"these are transitions of {world}, but {job.skill!r} belongs to {self.goal.world}",
                 where=str(job.data),
-                hint=f"collect with `maestro collect --skill {job.skill}`, or name another folder with --data",
+                hint=f"collect with `maestro collect --skill {job.skill}`, or name the right folder: --config data=...",
             )
         table = read_transitions(job.data)
         prompts = Prompts(content.prompt_folders())
@@ -159,6 +188,7 @@ class Annotation:
             **self.info(),
             **summary.figures(),
             "strata": self.pairing.report(),
+            "own_rows": self.pairing.num_own if self._is_skill else None,
             "files": {"verdicts": str(path), "motif": str(motif), "store": str(store.path)},
             "versions": versions(),
         }

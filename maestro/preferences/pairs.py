@@ -61,6 +61,8 @@ class Pairing:
     """Stratum to its row numbers, int64."""
     own_rows: np.ndarray
     """Row numbers of the skill's own play, int64; all rows where there is none."""
+    num_own: int = 0
+    """How many rows are the skill's own play."""
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the pairs in their order, int64 (up to 4096, 2), a block at a time."""
@@ -129,4 +131,4 @@ def make_pairs(table: pa.Table, skill: str, num_pairs: int, seed: int = 0) -> Pa
     rows_of_stratum = {name: np.flatnonzero(strata == name) for name in sorted(set(strata.tolist()))}
     own = np.flatnonzero(table["skill"].to_numpy() == skill)
     own_rows = own if len(own) else np.arange(table.num_rows)
-    return Pairing(num_pairs, seed, rows_of_stratum, own_rows)
+    return Pairing(num_pairs, seed, rows_of_stratum, own_rows, len(own))

@@ -37,7 +37,7 @@ def parse_shard(text: str) -> Shard:
     number, slash, count = text.partition("/")
     if not slash or not number.isdigit() or not count.isdigit() or not 1 <= int(number) <= int(count):
         raise ConfigError(
-            f"{text!r} is no share", where="--shard", expected="K/N with K from 1 to N, such as 1/2"
+            f"{text!r} is no share", where="shard", expected="K/N with K from 1 to N, such as 1/2"
         )
     return Shard(int(number) - 1, int(count))
 

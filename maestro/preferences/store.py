@@ -188,7 +188,7 @@ class JudgementStore:
         return self.count() - before
 
     def export(self, path: Path) -> int:
-        """Write all answers as Parquet, captions and contexts spelt out; returns how many."""
+        """Write all answers as Parquet, captions and contexts spelt out; returns how many. Raises StoreError."""
         query = (
             "SELECT hex(j.key), d.description, a.text, b.text, j.verdict, j.p_first, j.p_second, j.reply, j.reasoning, "
             "j.model, j.server, j.prompt_tokens, j.completion_tokens, j.created FROM judgements j "
@@ -196,15 +196,26 @@ class JudgementStore:
             "LEFT JOIN captions b ON b.id = j.second ORDER BY j.key"
         )
         temporary, num_rows = path.with_suffix(".tmp"), 0
-        with self._faults(), pq.ParquetWriter(temporary, _EXPORT) as writer:
-            for rows in _batches(self._db.execute(query)):
-                columns = [
-                    pa.array(column, field.type)
-                    for column, field in zip(zip(*rows, strict=True), _EXPORT, strict=True)
-                ]
-                writer.write_table(pa.Table.from_arrays(columns, schema=_EXPORT))
-                num_rows += len(rows)
-        os.replace(temporary, path)
+        try:
+            with pq.ParquetWriter(temporary, _EXPORT) as writer:
+                for rows in _batches(self._db.execute(query)):
+                    columns = [
+                        pa.array(column, field.type)
+                        for column, field in zip(zip(*rows, strict=True), _EXPORT, strict=True)
+                    ]
+                    writer.write_table(pa.Table.from_arrays(columns, schema=_EXPORT))
+                    num_rows += len(rows)
+            os.replace(temporary, path)
+        except sqlite3.Error as error:
+            raise _explain(error, self.path) from error
+        except (OSError, pa.ArrowException) as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise StoreError(
+                f"cannot be written: {getattr(error, 'strerror', None) or error}",
+                where=str(path),
+                hint="free some space, or name another file",
+            ) from error
         return num_rows
 
     @contextlib.contextmanager
@@ -218,7 +229,7 @@ class JudgementStore:
                 raise StoreError(
                     "another process is asking these questions",
                     where=str(self.path),
-                    hint="wait until it has ended, or share the work: --shard 1/2 here and --shard 2/2 there",
+                    hint="wait until it has ended, or share the work: --config shard=1/2 here and shard=2/2 there",
                 ) from None
             yield
 

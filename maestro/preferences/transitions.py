@@ -220,12 +220,7 @@ def read_transitions(folder: Path, *, columns: list[str] | None = None) -> pa.Ta
     folder = Path(folder)
     paths = shard_paths(folder) if folder.is_dir() else []
     if not paths:
-        raise DatasetError(
-            "there are no transitions here",
-            where=str(folder),
-            expected="a folder with shard-00000.parquet",
-            hint="make one with `maestro collect --all`, or name another with --data",
-        )
+        raise _nothing_here(folder)
     for path in paths:
         _check_info(path, _metadata(path))
     table = pa.concat_tables([_read(path, columns or list(SCHEMA.names)) for path in paths])
@@ -242,9 +237,17 @@ def read_info(folder: Path) -> dict[str, Any]:
     """Give `version`, `world`, `caption_version` of a dataset; raises DatasetError."""
     paths = shard_paths(Path(folder)) if Path(folder).is_dir() else []
     if not paths:
-        raise DatasetError("there are no transitions here", where=str(folder))
+        raise _nothing_here(folder)
     info = _check_info(paths[0], _metadata(paths[0]))
     return {key: info[key] for key in ("version", "world", "caption_version")}
+
+
+def read_counts(folder: Path) -> Counter[str]:
+    """Add up what was counted beside the rows (steps, episodes, ...); nothing where there is no dataset."""
+    counts: Counter[str] = Counter()
+    for path in shard_paths(Path(folder)):
+        counts.update(_check_info(path, _metadata(path))["counts"])
+    return counts
 
 
 def dataset_digest(table: pa.Table) -> str:
@@ -307,6 +310,15 @@ def _read(path: Path, columns: list[str]) -> pa.Table:
             return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from error
+
+
+def _nothing_here(folder: Path) -> DatasetError:
+    return DatasetError(
+        "there are no transitions here",
+        where=str(folder),
+        expected="a folder with shard-00000.parquet",
+        hint="make one with `maestro collect --all`, or name the right folder",
+    )
 
 
 def _damaged(path: Path, error: Exception) -> DatasetError:

@@ -1,6 +1,6 @@
 """A server that judges at once, in a process of its own; it remembers how often it was asked each question.
 
-    python judge_server.py [--mode judge|gibberish|half|mends|ignores-choices|other-model|refuse-some] [--delay S]
+    python judge_server.py [--mode judge|always-first|gibberish|half|mends|ignores-choices|other-model|refuse-some] [--delay S]
 
 Prints its port, then serves until its stdin closes. `GET /counts` gives {hash of the messages: times asked}.
 """
@@ -35,6 +35,8 @@ def judge(body: dict, mode: str) -> tuple[int, str, str]:
         return 200, "Paris", body["model"]
     if choices == ["zebra", "violin"]:
         return 200, "zebra", body["model"]
+    if mode == "always-first":
+        return 200, "1", body["model"]
     if mode == "gibberish" or (mode == "half" and int(hashlib.sha256(text.encode()).hexdigest(), 16) % 2):
         return 200, "perhaps", body["model"]
     if mode == "mends" and "none of the three" not in last:

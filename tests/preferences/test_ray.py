@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import shutil
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from maestro.content import Content
@@ -17,24 +19,38 @@ from maestro.preferences.transitions import TransitionWriter
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="the extra `ray` is not installed"),
 ]
+
+
+SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
+"""What a node takes of the machine: the least that Ray allows, for machines with a small /dev/shm."""
 
 
 @pytest.fixture
 def cluster(monkeypatch):
     """A head without cores and two nodes with one each, so that all work is done on nodes that may die."""
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     import ray
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    nodes = [made.add_node(num_cpus=1), made.add_node(num_cpus=1)]
+    others = set(psutil.Process().children(recursive=True))
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **SMALL})
+    nodes = [made.add_node(num_cpus=1, **SMALL), made.add_node(num_cpus=1, **SMALL)]
+    made.wait_for_nodes(timeout=120)
+    session = Path(made.head_node.get_session_dir_path())
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
+    started = set(psutil.Process().children(recursive=True))
     yield made, nodes
+    started |= set(psutil.Process().children(recursive=True))
     ray.shutdown()
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception):  # it complains of the node that was killed
         made.shutdown()
+    _, alive = psutil.wait_procs(started - others, timeout=120)
+    shutil.rmtree(session, ignore_errors=True)
+    assert not alive, "Ray left processes behind"
 
 
 class Killer:

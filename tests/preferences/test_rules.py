@@ -71,9 +71,9 @@ def test_a_mistaken_rule_is_explained(rule, said):
 
 RANKED = {
     "discoverer": [
-        {"message": "You kill the newt!", "experience_level_after": 2}, {"message": "You kill the newt!"},
-        {"message": "$ - 5 gold pieces.", "gold_after": 5}, {"message": "b - a scroll labeled FOO."},
-        {"message": "The door opens."}, {"message": "You stop waiting."}, {"message": "You drop a scroll."},
+        {"message": "You kill the newt!  Welcome to experience level 2."}, {"message": "You kill the newt!"},
+        {"message": "The door opens."}, {"message": "$ - 5 gold pieces."}, {"message": "You hit the newt."},
+        {"message": "You miss the newt."}, {"message": "You stop waiting."}, {"message": "You drop a scroll."},
         {"message": "You descend the stairs.", **DOWN},
     ],
     "descender": [

@@ -11,7 +11,7 @@ from maestro.content import Content
 from maestro.preferences.job import Annotation, Job, JobOptions
 from maestro.preferences.store import JudgementStore
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def memory_mib() -> float:

@@ -77,7 +77,10 @@ class Annotator(Protocol):
         ...
 
     def annotate(self, questions: Iterable[Question]) -> Iterator[Judgement | Failure]:
-        """Answer each question once, in any order, reading ahead no further than is in flight."""
+        """Answer each question once, in any order, reading ahead no further than is in flight.
+
+        Where a model is asked that costs money, `questions` may have more after it had none: look again after each answer.
+        """
         ...
 
     def close(self) -> None:

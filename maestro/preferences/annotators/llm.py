@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from maestro.errors import AnnotationError
 from maestro.llm import ChatModel, Reply, ReplyFailed, Request, Sampling, load_chat_model
+from maestro.llm.backends import DEFAULT_SPEC
 from maestro.llm.choice import check_constrained_choice, choice_probabilities
 from maestro.llm.messages import shorten
 from maestro.preferences.annotators import AnnotatorSettings
@@ -117,17 +118,21 @@ class LlmAnnotator:
         if not self._settings.constrained:
             return
         for check in check_constrained_choice(self._model):
+            if not check.answered:
+                raise AnnotationError(
+                    check.found, where=check.server, hint="see whether it runs: maestro doctor --llm SPEC"
+                )
             if not check.obeyed:
                 raise AnnotationError(
                     f"asked to choose between two words: {check.found}",
                     where=check.server,
                     expected="a server with structured outputs, such as `vllm serve`",
-                    hint="where it answers but cannot be constrained, set constrained = false in the --settings file: "
+                    hint="where it answers but cannot be constrained, set it with --config constrained=false: "
                     "its text is then searched for the answer",
                 )
 
     def annotate(self, questions: Iterable[Question]) -> Iterator[Judgement | Failure]:
-        feed = _Feed((self._talk(question) for question in questions), self._request)
+        feed = _Feed(map(self._talk, questions), self._request)  # map: it may have more after it had none
         for number, outcome in self._model.complete_many(feed):
             talk = feed.sent.pop(number)
             result = self._take(talk, outcome, feed)
@@ -284,4 +289,11 @@ def make(settings: AnnotatorSettings) -> LlmAnnotator:
     """Open the model and make it; raises AnnotationError without templates, and what `load_chat_model` raises."""
     if settings.templates is None:
         raise AnnotationError("no prompt templates were given", where="annotator llm")
+    if settings.llm.strip() == DEFAULT_SPEC:  # the replies that ship are modules of code
+        raise AnnotationError(
+            "no language model is named: no judgements ship with maestro",
+            where="--llm",
+            expected="openai:<model>@<url>, hf:<model>, vllm:<model> or replay:<folder>",
+            hint="without a model, take the annotator rules",
+        )
     return LlmAnnotator(settings, load_chat_model(settings.llm, **settings.llm_settings))
