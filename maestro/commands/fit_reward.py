@@ -2,31 +2,33 @@
 
     maestro fit-reward --skill merchant
     maestro fit-reward --all --config paper
+    maestro fit-reward --skill merchant --config paper epochs=5 seed=1
     maestro fit-reward --skill combat --data runs/collect-nethack --verdicts runs/a/verdicts.parquet --run mine
     maestro eval --target minetown --content runs/rewards
 
 The model reads the step's message and the signs of the changes since the skill began; it is fitted so that the better
-caption of a pair is rewarded more. Some messages are held out, and the fit stops when it no longer gets better on them. The
-model goes to <run>/skills/<skill>/reward/, a folder of content that --content adds. What was there before stays until
+caption of a pair is rewarded more. Two parts of the messages are held out: by one the fit sees when it no longer gets
+better, by the other it is measured. The model goes to <run>/skills/<skill>/reward/, a folder of content that --content adds. What was there before stays until
 the new one is complete; a fit that was stopped or killed goes on at its last epoch.
 
---config names a preset ("small", the default; "paper", MaestroMotif's network and settings) or a TOML file with any of:
-preset, epochs, batch_size, learning_rate, schedule, patience, held_out, seed, ensemble, precision, max_unparsed.
+--config takes a preset's name ("small", the default; "paper", MaestroMotif's network and settings), TOML files and single keys:
+preset, epochs, batch_size, learning_rate, schedule, patience, held_out, validation, seed, ensemble, precision, max_unparsed.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maestro.commands._counter import Counter
 from maestro.commands._output import print_json, print_table
+from maestro.commands._settings import read_settings
 from maestro.content import Content
-from maestro.errors import ConfigError, DatasetError
-from maestro.rewards.threads import settle_threads
+from maestro.errors import ConfigError, DatasetError, suggestion
 from maestro.runs import runs_root
-from maestro.specs import load_toml
 
 if TYPE_CHECKING:
     from maestro.rewards.files import Card
@@ -50,8 +52,8 @@ class Config:
     """Files of verdicts; by default that of `maestro annotate`. With --all, folders that hold one folder a skill."""
     run: Path | None = None
     """Folder of the results; by default runs/rewards."""
-    config: str = "small"
-    """A preset, or a TOML file."""
+    config: tuple[str, ...] = ()
+    """A preset, TOML files, or single settings such as epochs=5; see above."""
     device: str = "auto"
     """"auto" (a GPU where there is one), "cpu", "cuda:0", ..."""
     json: bool = False
@@ -62,7 +64,6 @@ def run(config: Config) -> int:
     """Fit each skill in turn and show how good the models are."""
     if (config.skill is None) == (not config.all):
         raise ConfigError("name one skill, or all", where="--skill and --all", expected="one of them")
-    settle_threads()
     content = Content.find()
     settings = read_fit_config(config.config)
     skills = list(content.skills("nethack")) if config.skill is None else [config.skill]
@@ -85,24 +86,23 @@ def run(config: Config) -> int:
     return 0
 
 
-def read_fit_config(text: str) -> FitConfig:
-    """Read the settings from a preset's name or a TOML file; raises ConfigError and SpecError."""
+def read_fit_config(words: Sequence[str]) -> FitConfig:
+    """Read the settings from presets' names, TOML files and single keys; raises ConfigError and SpecError."""
     from maestro.rewards.fit import FIT_PRESETS, FitConfig
 
-    if text in FIT_PRESETS:
-        return FitConfig(preset=text)
-    if not text.endswith(".toml"):
-        raise ConfigError(
-            f"{text!r} is neither a preset nor a file",
-            where="--config",
-            expected=f"{', '.join(FIT_PRESETS)}, or a path that ends in .toml",
-        )
-    found = load_toml(Path(text), FitConfig)
+    known = ", ".join(FIT_PRESETS)
+    for word in words:
+        if word not in FIT_PRESETS and "=" not in word and not word.endswith(".toml"):
+            raise ConfigError(
+                f"{word!r} is neither a preset, a file nor a setting",
+                where="--config",
+                expected=f"{known}, a path that ends in .toml, or key=value",
+                hint=suggestion(word, FIT_PRESETS),
+            )
+    found = read_settings([f"preset={word}" if word in FIT_PRESETS else word for word in words], FitConfig)
     if found.preset not in FIT_PRESETS:
         raise ConfigError(
-            f"the preset is {found.preset!r}",
-            where=f"{text}: preset",
-            expected=f"one of {', '.join(FIT_PRESETS)}",
+            f"the preset is {found.preset!r}", where="--config: preset", expected=f"one of {known}"
         )
     return found
 
@@ -113,8 +113,9 @@ def fit_one(content: Content, job: FitJob) -> Card:
     from maestro.rewards.job import fit_job, read_judged
 
     judged = read_judged(content, job)
-    training, _, _ = split_by_caption(judged.pairs, job.config.held_out, job.config.seed)
-    total = job.config.ensemble * job.config.epochs * len(training.pairs)
+    settings = job.config
+    training = split_by_caption(judged.pairs, settings.held_out, settings.validation, settings.seed).training
+    total = settings.ensemble * settings.epochs * len(training.pairs)
     done, note = 0, ""
     with Counter(f"fit {job.skill}", "pairs", total) as counter:
 
@@ -125,9 +126,12 @@ def fit_one(content: Content, job: FitJob) -> Card:
 
         def on_epoch(epoch: Epoch) -> None:
             nonlocal note
-            note = f"epoch {epoch.epoch + 1}, held-out accuracy {epoch.held_out_accuracy:.1%}"
+            note = f"epoch {epoch.epoch + 1}, validation accuracy {epoch.validation_accuracy:.1%}"
 
-        return fit_job(judged, job, progress=on_epoch, on_pairs=on_pairs)
+        def tell(text: str) -> None:
+            print(f"maestro: {text}", file=sys.stderr)
+
+        return fit_job(judged, job, progress=on_epoch, on_pairs=on_pairs, notice=tell)
 
 
 def show_cards(cards: list[Card]) -> None:
@@ -139,9 +143,15 @@ def show_cards(cards: list[Card]) -> None:
         "held-out accuracy": "accuracy",
         "calibration error": "calibration",
         "threshold": "threshold",
-        "epochs": "epochs",
     }
     print_table(columns, [_row(card) for card in cards], empty="no model")
+    for card in cards:
+        if card.paid_share == 0:
+            print(
+                f"maestro: {card.skill}: no caption of the data would be paid: the model is nowhere sure enough. More pairs or "
+                "epochs, or a lower reward.certainty in skill.toml",
+                file=sys.stderr,
+            )
 
 
 def _row(card: Card) -> dict[str, Any]:
@@ -153,7 +163,6 @@ def _row(card: Card) -> dict[str, Any]:
         "accuracy": f"{percent(held['accuracy'])} of {held['decided_pairs']:,}",
         "calibration": percent(held["calibration_error"]),
         "threshold": "none" if card.threshold is None else f"{card.threshold:.3f}",
-        "epochs": len(card.fit["curve"]),
     }
 
 

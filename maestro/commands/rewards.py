@@ -41,7 +41,7 @@ class Config:
     data: Path | None = None
     """Transitions to judge; by default what `maestro collect` made, or where there is none, those of the play."""
     policy: str = "reference"
-    """Who plays: "reference", "random", or the path of a Python file."""
+    """Who plays: "reference", "random", "trained", a policy's folder, or a Python file."""
     episodes: int = 8
     """Episodes to play; 0 plays none."""
     seed: int = 0
@@ -73,6 +73,12 @@ def run(config: Config) -> int:
     play, table = _play(config, content, reward)
     data = config.data or runs_root() / f"collect-{goal.world}"
     source = str(data)
+    if config.data is None and table is None and not data.is_dir():
+        raise ConfigError(
+            "there are no transitions to judge",
+            where=str(data),
+            hint="let a policy play (--episodes 8), name others with --data, or make some with `maestro collect`",
+        )
     if config.data is not None or data.is_dir() or table is None:
         table = read_transitions(data)
     else:
@@ -137,7 +143,11 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
     except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+        raise ConfigError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            hint="name another file with --html",
+        ) from error
 
 
 def _show(card: Card, facts: list[tuple[str, str]], result: dict[str, Any]) -> None:
@@ -152,7 +162,11 @@ def _show(card: Card, facts: list[tuple[str, str]], result: dict[str, Any]) -> N
         print(f"\n{title}:")
         print_table({"reward": "reward", "skill": "skill", "message": "text"}, shown, empty="nothing")
     play = result["play"]
-    if play is not None:
+    if play is not None and not play["steps"]:
+        print(
+            f"\n{card.skill} never ran in {play['episodes']} episodes of {play['policy']!r}: try more --episodes."
+        )
+    elif play is not None:
         print(
             f"\nPlay of {play['policy']!r}: {play['episodes']} episodes, {play['steps']:,} steps of {card.skill}, "
             f"{play['paid_steps']:,} of them paid. It is paid most for:"

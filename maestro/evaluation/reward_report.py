@@ -46,11 +46,21 @@ def facts(card: Card, figures: dict[str, Any]) -> list[tuple[str, str]]:
         *found,
         (
             "threshold",
-            f"{threshold} (quantile {card.threshold_quantile:g} of the rewards of distinct captions)",
+            f"{threshold} ({_threshold_rule(card)})",
         ),
         ("paid captions", f"{_percent(figures['paid_share'])} of {figures['captions']:,} distinct ones"),
         ("network", f"{card.num_parameters:,} parameters, {card.num_models} model(s)"),
     ]
+
+
+def _threshold_rule(card: Card) -> str:
+    quantile = f"quantile {card.threshold_quantile:g} of the rewards of distinct captions"
+    if card.nothing is None or card.threshold_certainty is None:
+        return quantile
+    return (
+        f"the highest of 0, the {quantile}, and what is better than nothing happening ({card.nothing:.3f}) "
+        f"with a probability of {card.threshold_certainty:.0%}"
+    )
 
 
 def _provenance(card: Card, source: str) -> list[tuple[str, str]]:

@@ -1,27 +1,28 @@
-"""The state of a fit between two epochs, on disk, so that a fit that was killed loses little."""
+"""The state of a fit between two epochs, on disk, so that a fit that was killed goes on."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-EVERY_S = 15.0
-"""Fits shorter than this are simply done again."""
+_VERSION = 2
+"""Raised whenever the same state would lead to another model."""
 
 
 class Checkpoint:
     """One file; without a path, nothing is kept."""
 
-    def __init__(self, path: Path | None, identity: str) -> None:
-        """`identity` says of what data and config the state is; a state of another identity does not count."""
-        self._path, self._identity = path, identity
-        self._saved_at = time.monotonic()
+    def __init__(self, path: Path | None, identity: str, notice: Callable[[str], None]) -> None:
+        """`identity` says of what data and config the state is; a state of another identity does not count.
+
+        `notice` hears why a file is not used, or cannot be written.
+        """
+        self._path, self._identity, self._notice = path, f"{_VERSION} {identity}", notice
 
     def load(self, device: torch.device) -> dict[str, Any]:
         """Give what was saved last; empty where there is nothing, or nothing that can be used here."""
@@ -29,26 +30,28 @@ class Checkpoint:
             return {}
         try:
             saved = torch.load(self._path, map_location=device, weights_only=True)
+            identity, state = saved["identity"], saved["state"]
         except Exception:  # noqa: BLE001 - torch raises anything for a damaged file, and the fit begins anew then
+            self._notice(f"{self._path} is damaged: the fit begins anew")
             return {}
-        return saved["state"] if isinstance(saved, dict) and saved.get("identity") == self._identity else {}
+        if identity != self._identity:
+            self._notice(f"{self._path} is of another fit (other data or settings): this one begins anew")
+            return {}
+        return state
 
-    def save(self, state: Callable[[], dict[str, Any]]) -> None:
-        """Keep the state if the last one is old enough; a disk that is full costs the checkpoint and not the fit."""
-        if self._path is None or time.monotonic() - self._saved_at < EVERY_S:
+    def save(self, state: dict[str, Any]) -> None:
+        """Keep the state; a disk that is full costs the checkpoint and not the fit."""
+        if self._path is None:
             return
-        self._saved_at = time.monotonic()
         temporary = self._path.with_name(self._path.name + ".tmp")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save({"identity": self._identity, "state": state()}, temporary)
+            with open(temporary, "wb") as file:
+                torch.save({"identity": self._identity, "state": state}, file)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, self._path)
-        except (OSError, RuntimeError):  # torch turns some failures of writing into RuntimeError
+        except (OSError, RuntimeError) as error:  # torch turns some failures of writing into RuntimeError
+            self._notice(f"no checkpoint could be written: {error}")
             with contextlib.suppress(OSError):
                 temporary.unlink()
-
-    def remove(self) -> None:
-        """Forget the state: the fit is over."""
-        if self._path is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from maestro.rewards.encode import changes_of, encode_messages
 
 _COMMON = 0.01
 """Share of all places in pairs from which on a message is common."""
+_TRAINING, _VALIDATION, _HELD_OUT = range(3)
 
 
 @dataclass(frozen=True)
@@ -65,31 +67,49 @@ class PairData:
         )
 
 
-def split_by_caption(data: PairData, share: float, seed: int) -> tuple[PairData, PairData, int]:
-    """Hold captions out: return (training pairs, held-out pairs, number of pairs that belong to neither).
+class Split(NamedTuple):
+    """Pairs by what they are for."""
 
-    A share of the *messages* is held out with all captions that have them, so that nothing the model was fitted to can be
-    recognised in what it is tested on. Of messages so common that one of them would decide the figures (no message
-    at all, above all), a share of the captions is held out instead, because a model must have met them. Held-out pairs have two captions held out; training pairs none; mixed pairs are
-    left out of both. Too few pairs to hold any out: all are for training, and the held-out part is empty.
+    training: PairData
+    validation: PairData
+    """They choose the epoch: pairs with at least one caption that no training pair shows."""
+    held_out: PairData
+    """They give the figures: neither caption is in a pair of the other two."""
+    num_mixed: int
+    """Pairs that belong to none of them."""
+
+
+def split_by_caption(data: PairData, held_out: float, validation: float, seed: int) -> Split:
+    """Hold captions out, so that a model is never judged by what it was fitted to or chosen by.
+
+    Shares of the *messages* are held out with all captions that have them. Of messages so common that one of them would
+    decide the figures (no message at all, above all), shares of the captions are held out instead, because a model
+    must have met them. Too few pairs to hold any out: all are for training.
     Raises DatasetError when there is no pair at all.
     """
     if not len(data.pairs):
         raise DatasetError("there are no judged pairs", where="fit-reward", hint="maestro annotate first")
     generator = np.random.default_rng(seed)
     num_messages = len(data.messages)
-    held_messages = np.zeros(num_messages, bool)
-    held_messages[generator.permutation(num_messages)[: round(share * num_messages)]] = True
-    held = held_messages[data.message_of]
+    part = _dealt(generator, num_messages, held_out, validation)[data.message_of]
     places = np.bincount(data.message_of[data.pairs].ravel(), minlength=num_messages)
     common = np.flatnonzero((places > _COMMON * places.sum())[data.message_of])
-    held[common] = generator.permutation(len(common)) < share * len(common)
-    of_pair = held[data.pairs]
-    in_test, in_training = of_pair.all(axis=1), ~of_pair.any(axis=1)
-    if not in_training.any():
-        return data, data.subset(np.zeros(len(data.pairs), bool)), 0
-    neither = int((~in_test & ~in_training).sum())
-    return data.subset(in_training), data.subset(in_test), neither
+    part[common] = _dealt(generator, len(common), held_out, validation)
+    of_pair = part[data.pairs]
+    training, in_test = (of_pair == _TRAINING).all(axis=1), (of_pair == _HELD_OUT).all(axis=1)
+    chooses = ~training & (of_pair != _HELD_OUT).all(axis=1)
+    if not training.any():
+        nothing = data.subset(np.zeros(len(data.pairs), bool))
+        return Split(data, nothing, nothing, 0)
+    mixed = int((~training & ~chooses & ~in_test).sum())
+    return Split(data.subset(training), data.subset(chooses), data.subset(in_test), mixed)
+
+
+def _dealt(generator: np.random.Generator, number: int, held_out: float, validation: float) -> np.ndarray:
+    """Deal things to the three parts at random."""
+    place = generator.permutation(number)
+    first, second = round(held_out * number), round((held_out + validation) * number)
+    return np.where(place < first, _HELD_OUT, np.where(place < second, _VALIDATION, _TRAINING))
 
 
 def annotated_part(table: pa.Table, digest: str) -> pa.Table:

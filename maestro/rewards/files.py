@@ -10,9 +10,11 @@ before stays whole until the moment its replacement is complete.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,14 @@ class Card(BaseModel):
     quantiles: dict[str, float]
     """Share to quantile of the normalised rewards over distinct captions."""
     threshold_quantile: float
+    threshold_certainty: float | None = None
+    """See `quality.threshold_of`; None in cards from before there was such a thing, whose threshold is the quantile."""
+    nothing: float | None = None
+    """Normalised reward of an empty message without a change."""
     threshold: float | None
     """Normalised reward below which nothing is paid; None: everything is."""
+    paid_share: float | None = None
+    """Share of the distinct captions that reach the threshold."""
     held_out: dict[str, Any]
     """Accuracy on pairs that are no ties, their number, loss, calibration error, Brier score."""
     annotator: str
@@ -66,6 +74,33 @@ class Card(BaseModel):
     """The fit's config."""
     weights_sha256: str
     maestro_version: str
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold a reward model's folder, made where there is none, as long as this process fits into it.
+
+    The kernel drops the lock of a killed process, and locking the folder itself leaves no file behind. Raises FitError
+    where another process holds it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise FitError(f"the folder cannot be used: {error.strerror}", where=str(folder)) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise FitError(
+            "another process is fitting a reward model into this folder",
+            where=str(folder),
+            hint="wait until it has ended, or name another folder with --run",
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(fd)
 
 
 def save_model(folder: Path, models: list[RewardModel], card: dict[str, Any]) -> Card:
@@ -86,7 +121,22 @@ def save_model(folder: Path, models: list[RewardModel], card: dict[str, Any]) ->
         num_parameters=sum(value.numel() for value in weights.values()),
         weights_sha256=hashlib.sha256(data).hexdigest(),
     )
-    name = weights_name(written)
+    try:
+        write_with_card(folder, weights_name(written), data, written.model_dump_json(indent=2))
+    except OSError as error:
+        raise FitError(
+            f"the reward model cannot be written: {error}",
+            where=str(folder),
+            hint="free space or fix the permissions, then run fit-reward again",
+        ) from error
+    return written
+
+
+def write_with_card(folder: Path, name: str, data: bytes, card: str) -> None:
+    """Write weights under a name of their own, then the card that names them, then remove what no card names any more.
+
+    Whoever is killed in between leaves the old card with the old weights. Raises OSError where it cannot be written.
+    """
     temporary = folder / f".{name}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,19 +145,14 @@ def save_model(folder: Path, models: list[RewardModel], card: dict[str, Any]) ->
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, folder / name)
-        write_atomically(folder / CARD, written.model_dump_json(indent=2) + "\n")
-        for path in folder.glob("*.safetensors"):
-            if path.name != name:
+        write_atomically(folder / CARD, card + "\n")
+        for path in (*folder.glob("*.safetensors"), *folder.glob(".*.tmp"), *folder.glob(f".{CARD}.*")):
+            if path.name != name:  # older weights, and what a killed process left half written
                 path.unlink()
-    except OSError as error:
+    except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise FitError(
-            f"the reward model cannot be written: {error}",
-            where=str(folder),
-            hint="free space or fix the permissions, then run fit-reward again",
-        ) from error
-    return written
+        raise
 
 
 def weights_name(card: Card) -> str:

@@ -1,7 +1,7 @@
 """Fit a reward model to judged pairs: Bradley-Terry cross-entropy, with ties as half a win for each.
 
-Every caption that a batch holds is encoded once, and every message of those captions once, however many pairs they
-stand in. That changes nothing in the result and is most of the speed.
+On processors all sums are taken in one thread, and so in one order: the same data, config and machine give the same
+weights to the last bit, also when a fit was killed and went on. A second thread prepares the next batch meanwhile.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch.nn import functional as F
 
 from maestro.errors import FitError
+from maestro.rewards.batches import Batch, Captions, made_ahead
 from maestro.rewards.checkpoint import Checkpoint
 from maestro.rewards.data import PairData, split_by_caption
-from maestro.rewards.model import PRESETS, ModelConfig, RewardModel
-
-Precision = Literal["auto", "float32", "bfloat16"]
+from maestro.rewards.model import PRESETS, RewardModel
+from maestro.rewards.precision import Precision, choose_precision
+from maestro.rewards.quality import accuracy
+from maestro.rewards.threads import one_thread
 
 # Source of "paper": MaestroMotif's README (batch 1000, learning rate 1e-5, 20 epochs, which it takes to the end).
 FIT_PRESETS: dict[str, dict[str, Any]] = {
@@ -55,9 +57,11 @@ class FitConfig(BaseModel):
     schedule: Literal["constant", "cosine"] = "cosine"
     """Whether the learning rate stays or falls to nothing along half a cosine."""
     patience: int = Field(default=4, ge=1)
-    """Epochs without a better held-out loss after which fitting stops."""
-    held_out: float = Field(default=0.2, ge=0, lt=1)
-    """Share of the distinct messages that no training pair may show."""
+    """Epochs without a better loss on the validation pairs after which fitting stops."""
+    held_out: float = Field(default=0.15, ge=0, lt=1)
+    """Share of the distinct messages kept for the figures: they neither teach nor choose."""
+    validation: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the distinct messages that choose the epoch, and teach nothing."""
     seed: int = Field(default=0, ge=0)
     ensemble: int = Field(default=1, ge=1)
     """Models, fitted with seeds of their own, whose rewards are averaged."""
@@ -73,6 +77,12 @@ class FitConfig(BaseModel):
             return data
         return {**FIT_PRESETS.get(str(data.get("preset", "small")), {}), **data}
 
+    @model_validator(mode="after")
+    def _some_left(self) -> FitConfig:
+        if self.held_out + self.validation >= 1:
+            raise ValueError("held_out and validation leave no message to learn from; together: less than 1")
+        return self
+
 
 @dataclass
 class Epoch:
@@ -81,9 +91,9 @@ class Epoch:
     model: int
     epoch: int
     train_loss: float
-    held_out_loss: float
-    """NaN where nothing is held out."""
-    held_out_accuracy: float
+    validation_loss: float
+    """NaN where there are no validation pairs."""
+    validation_accuracy: float
     """On pairs that are not ties; NaN where there is none."""
     pairs_per_s: float
 
@@ -94,33 +104,13 @@ class Fit:
 
     models: list[RewardModel]
     config: FitConfig
+    captions: Captions
     training: PairData
+    validation: PairData
     held_out: PairData
     num_mixed: int
-    """Pairs with one caption on either side of the split, used by neither."""
+    """Pairs that show a held-out caption beside one that is not, used by nobody."""
     epochs: list[Epoch] = field(default_factory=list)
-
-
-class Tensors:
-    """A data set on a device, and the batches of it in which nothing stands twice."""
-
-    def __init__(self, data: PairData, device: torch.device) -> None:
-        self.messages = torch.from_numpy(data.messages).to(device)
-        self.message_of = torch.from_numpy(data.message_of).to(device)
-        self.changes = torch.from_numpy(data.changes).to(device)
-        self.pairs = torch.from_numpy(data.pairs).to(device)
-        self.targets = torch.from_numpy(data.targets).to(device)
-
-    def rewards(self, model: RewardModel, captions: torch.Tensor) -> torch.Tensor:
-        """Return raw rewards of captions (B,), each distinct message encoded once."""
-        distinct, which = torch.unique(self.message_of[captions], return_inverse=True)
-        return model(self.messages[distinct], self.changes[captions], which)
-
-    def logits(self, model: RewardModel, pairs: torch.Tensor) -> torch.Tensor:
-        """Return by how much the second of each pair is rewarded above the first, float (B,)."""
-        captions, which = torch.unique(pairs, return_inverse=True)
-        rewards = self.rewards(model, captions)
-        return rewards[which[:, 1]] - rewards[which[:, 0]]
 
 
 def fit(
@@ -131,12 +121,14 @@ def fit(
     checkpoint: Path | None = None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
     on_pairs: Callable[[int], None] = lambda pairs: None,
+    notice: Callable[[str], None] = lambda text: None,
 ) -> Fit:
-    """Fit `config.ensemble` models to the judged pairs and keep each at its best held-out loss.
+    """Fit `config.ensemble` models to the judged pairs and keep each at its best loss on the validation pairs.
 
-    With `checkpoint`, a fit that was killed goes on at its last epoch; the file is gone when the fit is over, and one of
-    other data or another config does not count. `on_pairs` hears how many pairs a step took, those that an
-    earlier process went through and those that early stopping spares included.
+    With `checkpoint`, a fit that was killed goes on at its last epoch, or has nothing left to do; a file of other data or
+    another config does not count, and who is done with the result removes it. `on_pairs` hears how many pairs a step
+    took, those that an earlier process went through and those that early stopping spares included; `notice`
+    hears of a checkpoint that cannot be used.
 
     Raises DatasetError without pairs, FitError for an unknown preset and when a loss is not a number.
     """
@@ -144,21 +136,34 @@ def fit(
         raise FitError(
             f"the preset is {config.preset!r}", where="fit-reward", expected="one of " + ", ".join(PRESETS)
         )
-    training, held_out, mixed = split_by_caption(data, config.held_out, config.seed)
-    result = Fit([], config, training, held_out, mixed)
+    result = new_fit(data, config)
     target = device_named(device)
-    saved = Checkpoint(checkpoint, f"{data.sha256()} {config.model_dump_json()}")
+    saved = Checkpoint(checkpoint, f"{data.sha256()} {config.model_dump_json()}", notice)
     state = saved.load(target)
     for weights in state.get("models", []):
         result.models.append(_model(config, target, weights).eval())
     result.epochs = [Epoch(**epoch) for epoch in state.get("epochs", [])]
-    on_pairs(len(result.models) * config.epochs * len(training.pairs))
-    while len(result.models) < config.ensemble:
-        fitting = Fitting(result, target, on_pairs)
-        fitting.take_up(state.pop("fitting", None))
-        result.models.append(fitting.run(progress, saved))
-    saved.remove()
+    on_pairs(len(result.models) * config.epochs * len(result.training.pairs))
+    with one_thread():
+        while len(result.models) < config.ensemble:
+            fitting = Fitting(result, target, on_pairs)
+            fitting.take_up(state.pop("fitting", None))
+            result.models.append(fitting.run(progress, saved))
+            saved.save(_state(result))
     return result
+
+
+def new_fit(data: PairData, config: FitConfig) -> Fit:
+    """Split the data and number its captions; nothing is fitted yet."""
+    split = split_by_caption(data, config.held_out, config.validation, config.seed)
+    return Fit([], config, Captions(data, PRESETS[config.preset]), *split)
+
+
+def _state(result: Fit) -> dict[str, Any]:
+    return {
+        "models": [_weights(model) for model in result.models],
+        "epochs": [asdict(epoch) for epoch in result.epochs],
+    }
 
 
 class Fitting:
@@ -170,16 +175,15 @@ class Fitting:
         self.number = len(result.models)
         torch.manual_seed(config.seed + self.number)
         self.model = _model(config, device)
-        self.training, self.held_out = Tensors(result.training, device), Tensors(result.held_out, device)
-        steps = config.epochs * math.ceil(len(self.training.pairs) / config.batch_size)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate)
+        steps = config.epochs * math.ceil(len(result.training.pairs) / config.batch_size)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate, fused=True)
         self.schedule: Any = (
             torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
             if config.schedule == "cosine"
             else torch.optim.lr_scheduler.ConstantLR(self.optimizer, 1.0)
         )
         self.generator = torch.Generator().manual_seed(config.seed + self.number)
-        self.precision = _precision(config.precision, device)
+        self.precision: Precision = choose_precision(config.precision, device)
         self.best, self.best_loss, self.since_best, self.next_epoch = _weights(self.model), math.inf, 0, 0
 
     def take_up(self, saved: dict[str, Any] | None) -> None:
@@ -191,13 +195,12 @@ class Fitting:
         self.generator.set_state(saved["generator"].cpu())
         self.best, self.best_loss = saved["best"], saved["best_loss"]
         self.since_best, self.next_epoch = saved["since_best"], saved["next_epoch"]
-        self.on_pairs(self.next_epoch * len(self.training.pairs))
+        self.on_pairs(self.next_epoch * len(self.result.training.pairs))
 
     def state(self) -> dict[str, Any]:
         """Give all that is needed to go on."""
         return {
-            "models": [_weights(model) for model in self.result.models],
-            "epochs": [asdict(epoch) for epoch in self.result.epochs],
+            **_state(self.result),
             "fitting": {
                 **{name: getattr(self, name).state_dict() for name in ("model", "optimizer", "schedule")},
                 "generator": self.generator.get_state(),
@@ -207,94 +210,69 @@ class Fitting:
 
     def run(self, progress: Callable[[Epoch], None], saved: Checkpoint) -> RewardModel:
         """Fit to the end and return the model with its best weights."""
-        config = self.config
+        config, num_pairs = self.config, len(self.result.training.pairs)
         while self.next_epoch < config.epochs and self.since_best < config.patience:
             start = time.perf_counter()
             loss = self.train_epoch()
-            rate = len(self.training.pairs) / (time.perf_counter() - start)
-            held_loss, accuracy = evaluate(self.model, self.held_out)
-            epoch = Epoch(self.number, self.next_epoch, loss, held_loss, accuracy, rate)
-            judged = held_loss if not math.isnan(held_loss) else loss
+            rate = num_pairs / (time.perf_counter() - start)
+            judged_by, right = evaluate([self.model.eval()], self.result.captions, self.result.validation)
+            epoch = Epoch(self.number, self.next_epoch, loss, judged_by, right, rate)
+            judged = loss if math.isnan(judged_by) else judged_by
             if judged < self.best_loss:
                 self.best, self.best_loss, self.since_best = _weights(self.model), judged, 0
             else:
                 self.since_best += 1
             self.next_epoch += 1
             self.result.epochs.append(epoch)
-            saved.save(self.state)
+            saved.save(self.state())
             progress(epoch)
-        self.on_pairs((config.epochs - self.next_epoch) * len(self.training.pairs))
+        self.on_pairs((config.epochs - self.next_epoch) * num_pairs)
         self.model.load_state_dict(self.best)
         return self.model.eval()
 
     def train_epoch(self) -> float:
         """Take one pass in random order and return the mean loss over the pairs."""
-        data, model = self.training, self.model.train()
+        data, size = self.result.training, self.config.batch_size
+        order = torch.randperm(len(data.pairs), generator=self.generator).numpy()
+        self.model.train()
         total = 0.0
-        order = torch.randperm(len(data.pairs), generator=self.generator).to(self.device)
-        for batch in order.split(self.config.batch_size):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-                logits = data.logits(model, data.pairs[batch])
-            loss = F.binary_cross_entropy_with_logits(logits.float(), data.targets[batch])
-            value = loss.item()
-            if not math.isfinite(value):
-                raise FitError(
-                    f"the loss became {value}",
-                    where="fit-reward",
-                    expected="a finite number",
-                    hint="a smaller learning_rate in the --config file; the reward model that was there before is kept",
-                )
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            self.optimizer.step()
-            self.schedule.step()
-            total += value * len(batch)
-            self.on_pairs(len(batch))
+
+        def prepare(chosen: np.ndarray) -> tuple[Batch, torch.Tensor]:
+            batch = self.result.captions.batch(data.pairs[chosen])
+            return batch.to(self.device), torch.from_numpy(data.targets[chosen]).to(self.device)
+
+        batches = (order[start : start + size] for start in range(0, len(order), size))
+        for batch, targets in made_ahead(prepare, batches):
+            total += self._step(batch, targets) * len(targets)
+            self.on_pairs(len(targets))
         return total / len(data.pairs)
 
+    def _step(self, batch: Batch, targets: torch.Tensor) -> float:
+        """Take one step down the gradient and return the loss before it."""
+        rewards = batch.rewards(self.model, self.precision)
+        loss = F.binary_cross_entropy_with_logits(rewards[:, 1] - rewards[:, 0], targets)
+        value = loss.item()
+        if not math.isfinite(value):
+            raise FitError(
+                f"the loss became {value}",
+                where="fit-reward",
+                expected="a finite number",
+                hint="a smaller learning_rate in the --config file; the reward model that was there before is kept",
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        self.schedule.step()
+        return value
 
-@torch.no_grad()
-def evaluate(model: RewardModel, data: Tensors) -> tuple[float, float]:
+
+def evaluate(models: list[RewardModel], captions: Captions, data: PairData) -> tuple[float, float]:
     """Return (mean loss, accuracy on pairs that are not ties); NaN where there is nothing to judge by."""
-    logits = pair_logits([model], data)
-    if not len(logits):
+    if not len(data.pairs):
         return math.nan, math.nan
-    loss = F.binary_cross_entropy_with_logits(logits, data.targets).item()
-    decided = data.targets != 0.5
-    if not decided.any():
-        return loss, math.nan
-    right = (logits[decided] > 0) == (data.targets[decided] > 0.5)
-    return loss, right.float().mean().item()
-
-
-@torch.no_grad()
-def pair_logits(models: list[RewardModel], data: Tensors, batch_size: int = 8_192) -> torch.Tensor:
-    """Return the mean logit over an ensemble for every pair, float (P,)."""
-    for model in models:
-        model.eval()
-    parts = [
-        torch.stack([data.logits(model, pairs) for model in models]).mean(dim=0)
-        for pairs in data.pairs.split(batch_size)
-        if len(pairs)
-    ]
-    return torch.cat(parts) if parts else torch.zeros(0)
-
-
-@torch.no_grad()
-def caption_rewards(models: list[RewardModel], data: PairData, batch_size: int = 8_192) -> np.ndarray:
-    """Return the ensemble's mean raw reward of every caption, float64 (U,)."""
-    tensors = Tensors(data, next(models[0].parameters()).device)
-    captions = torch.arange(data.num_captions, device=tensors.pairs.device)
-    parts = [
-        torch.stack([tensors.rewards(model, some) for model in models]).mean(dim=0)
-        for some in captions.split(batch_size)
-    ]
-    return torch.cat(parts).double().cpu().numpy()
-
-
-def model_config(preset: str) -> ModelConfig:
-    """Return the architecture of a preset."""
-    return PRESETS[preset]
+    logits = captions.logits(models, data.pairs)
+    loss = float(np.mean(np.logaddexp(0, logits) - data.targets * logits))
+    return loss, accuracy(logits, data.targets)[0]
 
 
 def device_named(name: str) -> torch.device:
@@ -313,25 +291,8 @@ def device_named(name: str) -> torch.device:
     return device
 
 
-def _precision(wanted: Precision, device: torch.device) -> Precision:
-    if wanted != "auto":
-        return wanted
-    made_for_it = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bfloat16()
-    return "bfloat16" if made_for_it else "float32"
-
-
-def _cpu_has_bfloat16() -> bool:
-    """Look for AVX512-BF16 or AMX; elsewhere bfloat16 is emulated and slow."""
-    capabilities = torch.backends.cpu.get_cpu_capability()
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return capabilities.startswith("AVX512") and ("avx512_bf16" in flags or "amx_bf16" in flags)
-
-
 def _model(config: FitConfig, device: torch.device, weights: Any = None) -> RewardModel:
-    model = RewardModel(model_config(config.preset)).to(device)
+    model = RewardModel(PRESETS[config.preset]).to(device)
     if weights is not None:
         model.load_state_dict(weights)
     return model

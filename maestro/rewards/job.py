@@ -12,21 +12,27 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 
 import maestro
 from maestro.content import Content
 from maestro.errors import DatasetError, FitError
 from maestro.preferences.goals import Goal, find_goal
 from maestro.preferences.pairs import Preference
-from maestro.preferences.transitions import read_info, read_transitions
+from maestro.preferences.rules import RuleScorer
+from maestro.preferences.transitions import read_info, read_transitions, rows_of
 from maestro.preferences.verdicts import read_verdicts
 from maestro.rewards.data import PairData, annotated_part, load_pair_data
-from maestro.rewards.files import Card, save_model
-from maestro.rewards.fit import Epoch, Fit, FitConfig, Tensors, caption_rewards, fit, pair_logits
-from maestro.rewards.quality import accuracy, calibration, quantiles_of, scale_of
+from maestro.rewards.encode import CHANGES, MESSAGE_BYTES
+from maestro.rewards.files import Card, save_model, sole_writer
+from maestro.rewards.fit import Epoch, Fit, FitConfig, fit
+from maestro.rewards.model import RewardModel, average
+from maestro.rewards.quality import accuracy, calibration, quantiles_of, scale_of, threshold_of
+from maestro.rewards.threads import one_thread
 from maestro.specs import RewardSettings
 
 CHECKPOINT = ".fit.pt"
+_JUDGED_AGAIN = 1_000
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,9 @@ def read_judged(content: Content, job: FitJob) -> Judged:
             expected="some transitions that the preference tells apart",
             hint="collect more (perhaps the skill's events never occurred), or look at its rules or preference",
         )
+    for path, info, found in zip(job.verdicts, infos, tables, strict=True):
+        if info.get("annotator") == "rules":
+            _check_rules(path, table, found, goal)
     skills = content.skills()
     return Judged(
         goal,
@@ -111,32 +120,35 @@ def fit_job(
     *,
     progress: Callable[[Epoch], None] = lambda epoch: None,
     on_pairs: Callable[[int], None] = lambda pairs: None,
+    notice: Callable[[str], None] = lambda text: None,
 ) -> Card:
     """Fit, measure and write; a model that was in the folder stays until the new one is complete.
 
-    Killed and started again, it goes on at the last epoch that was kept.
+    Killed and started again, it goes on at the last epoch. Raises FitError while another process fits into the folder.
     """
-    try:
-        job.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FitError(f"the folder cannot be made: {error.strerror}", where=str(job.out)) from error
-    result = fit(
-        judged.pairs,
-        job.config,
-        device=job.device,
-        checkpoint=job.out / CHECKPOINT,
-        progress=progress,
-        on_pairs=on_pairs,
-    )
-    return save_model(job.out, result.models, describe(judged, job, result))
+    checkpoint = job.out / CHECKPOINT
+    with sole_writer(job.out), one_thread():
+        result = fit(
+            judged.pairs,
+            job.config,
+            device=job.device,
+            checkpoint=checkpoint,
+            progress=progress,
+            on_pairs=on_pairs,
+            notice=notice,
+        )
+        card = save_model(job.out, result.models, describe(judged, job, result))
+        checkpoint.unlink(missing_ok=True)
+    return card
 
 
 def describe(judged: Judged, job: FitJob, result: Fit) -> dict[str, Any]:
     """Measure a fit and say all that its card needs (see `files.Card`)."""
-    raw = caption_rewards(result.models, judged.pairs)
+    raw = result.captions.rewards(result.models)
     scale = scale_of(raw)
     normalised = scale.normalised(raw)
-    share = judged.settings.quantile
+    nothing = float(scale.normalised(_reward_of_nothing(result.models))[0])
+    threshold = threshold_of(normalised, nothing, scale, judged.settings)
     info = judged.info
     return {
         "skill": job.skill,
@@ -146,8 +158,11 @@ def describe(judged: Judged, job: FitJob, result: Fit) -> dict[str, Any]:
         "mean": scale.mean,
         "std": scale.std,
         "quantiles": {f"{at:g}": value for at, value in quantiles_of(normalised).items()},
-        "threshold_quantile": share,
-        "threshold": float(np.quantile(normalised, share)) if share > 0 else None,
+        "threshold_quantile": judged.settings.quantile,
+        "threshold_certainty": judged.settings.certainty,
+        "nothing": nothing,
+        "threshold": threshold,
+        "paid_share": float((normalised >= (-np.inf if threshold is None else threshold)).mean()),
         "held_out": held_out_figures(result),
         "annotator": judged.annotator,
         "annotation": {
@@ -163,6 +178,7 @@ def describe(judged: Judged, job: FitJob, result: Fit) -> dict[str, Any]:
             "captions": judged.pairs.num_captions,
             "messages": len(judged.pairs.messages),
             "training_pairs": len(result.training.pairs),
+            "validation_pairs": len(result.validation.pairs),
             "held_out_pairs": len(result.held_out.pairs),
             "mixed_pairs": result.num_mixed,
         },
@@ -171,10 +187,18 @@ def describe(judged: Judged, job: FitJob, result: Fit) -> dict[str, Any]:
     }
 
 
+@torch.no_grad()
+def _reward_of_nothing(models: list[RewardModel]) -> np.ndarray:
+    """Return the raw reward of an empty message without a change, (1,)."""
+    device = next(models[0].parameters()).device
+    message = torch.zeros(1, MESSAGE_BYTES, dtype=torch.uint8, device=device)
+    changes = torch.zeros(1, len(CHANGES), dtype=torch.int8, device=device)
+    return average(models, message, changes, None).double().cpu().numpy()
+
+
 def held_out_figures(result: Fit) -> dict[str, Any]:
-    """Measure the ensemble on the pairs it was not fitted to; None where there is nothing to measure by."""
-    device = next(result.models[0].parameters()).device
-    logits = pair_logits(result.models, Tensors(result.held_out, device)).cpu().numpy()
+    """Measure the ensemble on pairs that neither taught it nor chose its epochs; None where nothing can be measured."""
+    logits = result.captions.logits(result.models, result.held_out.pairs)
     targets = result.held_out.targets
     right, decided = accuracy(logits, targets)
     measured = calibration(logits, targets)
@@ -218,6 +242,20 @@ def _check_info(path: Path, info: dict[str, Any], first: dict[str, Any], skill: 
         )
 
 
+def _check_rules(path: Path, table: pa.Table, verdicts: pa.Table, goal: Goal) -> None:
+    """Judge some pairs again: verdicts by rules that were edited since are verdicts on another preference."""
+    some = verdicts.take(np.unique(np.linspace(0, verdicts.num_rows - 1, _JUDGED_AGAIN).astype(int)))
+    scorer = RuleScorer(goal.rules)
+    first, second = (list(rows_of(table.take(some[side]))) for side in ("first", "second"))
+    for one, two, given in zip(first, second, some["preference"].to_pylist(), strict=True):
+        if given != int(Preference.UNPARSED) and scorer.compare(one, two) != given:
+            raise DatasetError(
+                "the skill's rules have been edited since these verdicts were given",
+                where=str(path),
+                hint=f"maestro annotate --skill {goal.name}",
+            )
+
+
 def _check_verdicts(verdicts: pa.Table, job: FitJob) -> int:
     preference = verdicts["preference"].to_numpy()
     num_unparsed = int((preference == int(Preference.UNPARSED)).sum())
@@ -236,8 +274,8 @@ def _curve_point(epoch: Epoch) -> dict[str, Any]:
         "model": epoch.model,
         "epoch": epoch.epoch,
         "train_loss": round(epoch.train_loss, 5),
-        "held_out_loss": _finite(epoch.held_out_loss),
-        "held_out_accuracy": _finite(epoch.held_out_accuracy),
+        "validation_loss": _finite(epoch.validation_loss),
+        "validation_accuracy": _finite(epoch.validation_accuracy),
     }
 
 

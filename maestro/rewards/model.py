@@ -39,6 +39,10 @@ PRESETS: dict[str, ModelConfig] = {
 """Architectures by name."""
 
 
+LAYERS: tuple[tuple[int, int], ...] = ((7, 3), (7, 3), (3, 1), (3, 1), (3, 1), (3, 3), (5, 1))
+"""Kernel and pooling of the message network's layers; the linear layer at the end is a convolution of all five columns."""
+
+
 class _Tailed:
     """Rows of equal length whose ends are known to be constant: only what differs is computed.
 
@@ -93,7 +97,7 @@ class MessageEncoder(nn.Module):
         self.embedding = nn.Embedding(256, config.embedding, padding_idx=0)
         self.wide = nn.ModuleList([nn.Conv1d(config.embedding, width, 7), nn.Conv1d(width, width, 7)])
         self.narrow = nn.ModuleList([nn.Conv1d(width, width, 3) for _ in range(4)])
-        self.out = nn.Linear(5 * width, config.message_features)
+        self.out = nn.Linear(LAYERS[-1][0] * width, config.message_features)
 
     def forward(self, messages: Tensor) -> Tensor:
         """Encode messages; short and long ones apart, so that one long one does not make all of them cost as much.
@@ -119,10 +123,14 @@ class MessageEncoder(nn.Module):
         features = parts[0] if len(parts) == 1 else torch.cat(parts)
         return F.relu(self.out(features))[torch.argsort(order)]
 
+    def kernels(self) -> list[tuple[Tensor, Tensor]]:
+        """List weight (features, channels below, columns) and bias of all of LAYERS, the linear one as a convolution."""
+        out = self.out.weight.view(self.out.out_features, -1, LAYERS[-1][0])
+        return [*((layer.weight, layer.bias) for layer, _ in self._layers()), (out, self.out.bias)]  # type: ignore
+
     def _layers(self) -> list[tuple[nn.Conv1d, int]]:
         """List the convolutions, each with the number of columns that are pooled after it."""
-        layers = [*self.wide, *self.narrow]
-        return [(layer, 3 if at in (0, 1, len(layers) - 1) else 1) for at, layer in enumerate(layers)]  # type: ignore
+        return [(layer, pool) for layer, (_, pool) in zip([*self.wide, *self.narrow], LAYERS, strict=False)]  # type: ignore
 
     def _tails(self) -> list[Tensor]:
         """Compute what becomes of padding after each layer, (1, C, 1, 1) each, the embedding first."""
@@ -176,8 +184,10 @@ class RewardModel(nn.Module):
             which: int64 (B,), the row of `messages` each caption has; None if row i belongs to caption i (D = B).
         """
         features = self.message(messages)
-        if which is not None:
-            features = features[which]
+        return self.judged(features if which is None else features[which], changes)
+
+    def judged(self, features: Tensor, changes: Tensor) -> Tensor:
+        """Return raw rewards, float (B,), from the features of the captions' messages and their signs of change."""
         changed = self.change(changes.to(features.dtype) * self.seen_changes)
         return self.head(torch.cat([features, changed], dim=1))[:, 0]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from maestro.specs import RewardSettings
 
 QUANTILES: tuple[float, ...] = (*(round(0.05 * n, 2) for n in range(1, 20)), 0.99)
 """Shares of the caption rewards whose quantiles a card lists. Source: Motif's table has the first 19."""
@@ -80,3 +83,20 @@ def scale_of(raw: np.ndarray) -> Scale:
 def quantiles_of(normalised: np.ndarray, wanted: tuple[float, ...] = QUANTILES) -> dict[float, float]:
     """Return the quantiles of normalised rewards, by share."""
     return {share: float(np.quantile(normalised, share)) for share in wanted}
+
+
+def threshold_of(
+    normalised: np.ndarray, nothing: float, scale: Scale, settings: RewardSettings
+) -> float | None:
+    """Choose the normalised reward below which nothing is paid; None where everything is to be.
+
+    It is the quantile over distinct captions, but never so low that what is hardly better than `nothing` (the
+    normalised reward of an empty message without a change) would be paid, and never below 0. For a skill whose events are
+    rare, the quantile alone lies among captions in which nothing of interest to it happens.
+    """
+    if settings.threshold is not None:
+        return settings.threshold
+    if settings.quantile == 0:
+        return None
+    better = nothing + math.log(settings.certainty / (1 - settings.certainty)) / scale.std
+    return max(float(np.quantile(normalised, settings.quantile)), better, 0.0)

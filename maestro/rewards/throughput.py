@@ -10,17 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import torch
+from torch.nn import functional as F
 
 from maestro.preferences.goals import Goal
 from maestro.preferences.pairs import make_pairs
 from maestro.preferences.rules import RuleScorer
 from maestro.preferences.transitions import rows_of
 from maestro.rewards.data import PairData, load_pair_data
-from maestro.rewards.fit import Fit, FitConfig, Fitting, device_named
-from maestro.rewards.model import num_parameters
+from maestro.rewards.fit import FitConfig, Fitting, device_named, new_fit
+from maestro.rewards.model import LAYERS, PRESETS, RewardModel, num_parameters
+from maestro.rewards.threads import one_thread
 
 MAESTROMOTIF_PAIRS_PER_S = 720
-"""MaestroMotif's reward fitting on 2 cores, its own network and batch. Source: bench of its code, design.md 7."""
+"""MaestroMotif's reward fitting on 2 cores, its own network and batch; another machine than yours. Source: bench of its
+code, design.md 7."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,14 @@ class FitSpeed:
     distinct_messages: float
     """Messages encoded per caption of a pair: 1 would be no sharing at all."""
     distinct_captions: float
+    plain_pairs_per_s: float
+    """The same step done the plain way in the same minute, see `PlainFitting`; the median."""
+    times_plain: float
+    """The median of the ratios of neighbouring measurements."""
+    plain_pairs_per_cpu_s: float
+    """Of processor time, the best repeat; threads that wait for one another spin, which counts."""
     batch_size: int
     precision: str
-    threads: int
     num_parameters: int
     peak_memory_gb: float
 
@@ -63,20 +71,68 @@ def judged_pairs(table: pa.Table, goal: Goal, num_pairs: int, seed: int = 0) -> 
     return load_pair_data(table, verdicts)
 
 
+class PlainFitting:
+    """The same network fitted the plain way: every message of every pair through all 256 columns, in float32.
+
+    So MaestroMotif fits: captions are not shared, padding is convolved, torch uses as many threads as it likes.
+    """
+
+    def __init__(self, data: PairData, config: FitConfig, device: torch.device) -> None:
+        self._data, self._config, self._device = data, config, device
+        self.model = RewardModel(PRESETS[config.preset]).to(device)
+        self._optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate)
+
+    def logits(self, pairs: np.ndarray) -> torch.Tensor:
+        """Return by how much the second of each pair is rewarded above the first, float (P,)."""
+        captions = pairs.reshape(-1)
+        messages = torch.from_numpy(self._data.messages[self._data.message_of[captions]]).to(self._device)
+        changes = torch.from_numpy(self._data.changes[captions]).to(self._device)
+        rewards = self.model.judged(self._encoded(messages), changes).view(-1, 2)
+        return rewards[:, 1] - rewards[:, 0]
+
+    def step(self, chosen: np.ndarray) -> float:
+        """Take one step with some pairs and return the loss before it."""
+        targets = torch.from_numpy(self._data.targets[chosen]).to(self._device)
+        loss = F.binary_cross_entropy_with_logits(self.logits(self._data.pairs[chosen]), targets)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+        return loss.item()
+
+    def _encoded(self, messages: torch.Tensor) -> torch.Tensor:
+        encoder = self.model.message
+        x = encoder.embedding(messages.int()).transpose(1, 2)
+        for (kernel, bias), (_, pool) in zip(encoder.kernels(), LAYERS, strict=True):
+            x = F.conv1d(x, kernel, bias)
+            x = F.relu(F.max_pool1d(x, pool) if pool > 1 else x)
+        return x.squeeze(2)
+
+
 def measure_fit(
     data: PairData, config: FitConfig, *, steps: int, repeats: int, device: str = "cpu"
 ) -> FitSpeed:
-    """Fit `steps` batches `repeats` times and time them; a first round, which is not counted, warms up."""
+    """Fit `steps` batches and one batch the plain way, in turn, `repeats` times, and time both.
+
+    A first round, which is not counted, warms up.
+    """
     target = device_named(device)
+    config = config.model_copy(update={"held_out": 0.0, "validation": 0.0})
     some = data.subset(np.arange(min(len(data.pairs), steps * config.batch_size)))
-    fitting = Fitting(Fit([], config, some, some.subset(np.arange(0)), 0), target, lambda pairs: None)
-    wall, processor = [], []
-    fitting.train_epoch()
-    for _ in range(repeats):
+    fitting = Fitting(new_fit(some, config), target, lambda pairs: None)
+    plain = PlainFitting(some, config, target)
+    chosen = np.arange(min(len(some.pairs), config.batch_size))
+    wall, processor, plainly, plain_processor = [], [], [], []
+    for _ in range(repeats + 1):
         started, used = time.perf_counter(), time.process_time()
-        fitting.train_epoch()
+        with one_thread():
+            fitting.train_epoch()
         wall.append(len(some.pairs) / (time.perf_counter() - started))
         processor.append(len(some.pairs) / (time.process_time() - used))
+        started, used = time.perf_counter(), time.process_time()
+        plain.step(chosen)
+        plainly.append(len(chosen) / (time.perf_counter() - started))
+        plain_processor.append(len(chosen) / (time.process_time() - used))
+    wall, processor, plainly = wall[1:], processor[1:], plainly[1:]
     batches = np.array_split(some.pairs, max(1, len(some.pairs) // config.batch_size))
     captions = [np.unique(batch) for batch in batches]
     places = sum(batch.size for batch in batches)
@@ -89,9 +145,11 @@ def measure_fit(
         len(data.pairs) / rate,
         sum(len(np.unique(data.message_of[each])) for each in captions) / places,
         sum(len(each) for each in captions) / places,
+        statistics.median(plainly),
+        statistics.median(fast / slow for fast, slow in zip(wall, plainly, strict=True)),
+        max(plain_processor[1:]),
         config.batch_size,
         fitting.precision,
-        torch.get_num_threads(),
         num_parameters(fitting.model),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )

@@ -12,6 +12,7 @@ from maestro.content import Content
 from maestro.preferences.job import Annotation, Job
 from maestro.preferences.store import JudgementStore
 from maestro.preferences.transitions import Transition, TransitionWriter
+from maestro.rewards.threads import one_thread
 
 THINGS = ("dagger", "newt corpse", "scroll", "gem", "ring", "sling", "apple", "egg")
 SAYINGS = (
@@ -22,6 +23,13 @@ SAYINGS = (
     "You drop a {}.",
     "The {} is in the way.",
 )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def threads():
+    """Compute in one thread: several wait for one another where the machine is busy, which takes many times longer."""
+    with one_thread():
+        yield
 
 
 class Judged(NamedTuple):

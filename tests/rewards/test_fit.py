@@ -11,8 +11,10 @@ import torch
 from maestro.errors import DatasetError, FitError
 from maestro.rewards.data import PairData, split_by_caption
 from maestro.rewards.encode import encode_messages
-from maestro.rewards.fit import FitConfig, Tensors, caption_rewards, evaluate, fit, pair_logits
-from maestro.rewards.quality import accuracy, calibration, quantiles_of, scale_of
+from maestro.rewards.fit import Fit, FitConfig, Fitting, evaluate, fit, new_fit
+from maestro.rewards.quality import Scale, accuracy, calibration, quantiles_of, scale_of, threshold_of
+from maestro.rewards.throughput import PlainFitting
+from maestro.specs import RewardSettings
 
 WORDS = ("gold", "sell", "stairs", "kill", "newt", "door", "see", "altar")
 
@@ -32,32 +34,56 @@ def planted(num_pairs: int = 3_000, seed: int = 0) -> PairData:
 
 def test_a_planted_reward_is_found():
     result = fit(planted(6_000), FitConfig(epochs=6, batch_size=250, seed=1))
-    logits = pair_logits(result.models, Tensors(result.held_out, torch.device("cpu"))).numpy()
+    logits = result.captions.logits(result.models, result.held_out.pairs)
     found, number = accuracy(logits, result.held_out.targets)
     assert number > 80
     assert found > 0.9
     assert [epoch.train_loss for epoch in result.epochs][-1] < 0.8 * result.epochs[0].train_loss
 
 
-def test_the_same_seed_fits_the_same_model_and_an_ensemble_differs():
-    config = FitConfig(epochs=1, ensemble=2, batch_size=1_000, precision="float32")
+def weights_of(result: Fit) -> list[torch.Tensor]:
+    return [value for model in result.models for value in model.state_dict().values()]
+
+
+def test_the_same_seed_fits_the_same_model_to_the_last_bit_and_an_ensemble_differs():
+    config = FitConfig(epochs=1, ensemble=2, batch_size=1_000)
     first, second = fit(planted(), config), fit(planted(), config)
-    rewards = [[caption_rewards([model], planted()) for model in result.models] for result in (first, second)]
-    assert np.allclose(rewards[0][0], rewards[1][0], atol=1e-4)  # sums over threads round differently
-    assert not np.allclose(rewards[0][0], rewards[0][1], atol=1e-3)
-    mean = caption_rewards(first.models, planted())
-    assert np.allclose(mean, (rewards[0][0] + rewards[0][1]) / 2, atol=1e-6)
+    assert all(torch.equal(*both) for both in zip(weights_of(first), weights_of(second), strict=True))
+    one, two = (first.captions.rewards([model]) for model in first.models)
+    assert not np.allclose(one, two, atol=1e-3)
+    assert np.allclose(first.captions.rewards(first.models), (one + two) / 2, atol=1e-6)
 
 
-def test_held_out_messages_are_in_no_training_pair():
+@pytest.mark.parametrize("preset", ["small", "paper"])
+def test_steps_are_those_of_encoding_every_caption_of_every_pair(preset):
+    data = planted(600)
+    config = FitConfig(
+        preset=preset, batch_size=200, held_out=0, validation=0, precision="float32", schedule="constant"
+    )
+    fitting = Fitting(new_fit(data, config), torch.device("cpu"), lambda pairs: None)
+    plain = PlainFitting(data, config, torch.device("cpu"))
+    plain.model.load_state_dict(fitting.model.state_dict())
+    order = torch.randperm(600, generator=torch.Generator().manual_seed(0)).numpy()
+    losses = [plain.step(order[start : start + 200]) for start in (0, 200, 400)]
+    assert fitting.train_epoch() == pytest.approx(np.mean(losses), abs=1e-6)
+    for (name, found), expected in zip(
+        fitting.model.named_parameters(), plain.model.parameters(), strict=True
+    ):
+        # Adam divides by the size of a gradient, so that rounding shows where it is almost nothing; the last bias has none.
+        assert name == "head.4.bias" or (found - expected).abs().mean() < 0.02 * config.learning_rate, name
+
+
+def test_held_out_messages_are_in_no_pair_that_teaches_or_chooses():
     data = planted()
     evenly = np.arange(data.num_captions) % len(data.messages)  # so that none of them is common
     data = PairData(data.messages, evenly, data.changes, data.pairs, data.targets)
-    training, held_out, mixed = split_by_caption(data, 0.3, seed=2)
-    shown = {int(data.message_of[caption]) for caption in training.pairs.ravel()}
-    tested = {int(data.message_of[caption]) for caption in held_out.pairs.ravel()}
-    assert shown and tested and not shown & tested
-    assert len(training.pairs) + len(held_out.pairs) + mixed == len(data.pairs)
+    split = split_by_caption(data, 0.3, 0.1, seed=2)
+    taught, tested = (set(data.message_of[part.pairs].ravel()) for part in (split.training, split.held_out))
+    chosen = data.message_of[split.validation.pairs]
+    assert taught and tested and not taught & tested and not set(chosen.ravel()) & tested
+    assert len(chosen) > 300 and not np.isin(chosen, list(taught)).all(axis=1).any()
+    parts = (split.training, split.validation, split.held_out)
+    assert sum(len(part.pairs) for part in parts) + split.num_mixed == len(data.pairs)
 
 
 def test_of_common_messages_captions_are_held_out():
@@ -67,9 +93,9 @@ def test_of_common_messages_captions_are_held_out():
     changes = np.zeros((1_000, 5), np.int8)
     pairs = rng.integers(0, 1_000, (4_000, 2))
     data = PairData(messages, message_of, changes, pairs, np.ones(4_000, np.float32))
-    training, held_out, _ = split_by_caption(data, 0.2, seed=0)
-    fitted, tested = (set(part.pairs.ravel().tolist()) for part in (training, held_out))
-    assert not fitted & tested
+    split = split_by_caption(data, 0.2, 0.1, seed=0)
+    fitted, tested = (set(part.pairs.ravel().tolist()) for part in (split.training, split.held_out))
+    assert not fitted & tested and not set(split.validation.pairs.ravel().tolist()) & tested
     assert 0 in message_of[list(fitted)] and 0 in message_of[list(tested)]
     rare = [set(message_of[list(part)].tolist()) - {0} for part in (fitted, tested)]
     assert all(rare) and not rare[0] & rare[1]
@@ -78,7 +104,7 @@ def test_of_common_messages_captions_are_held_out():
 @pytest.mark.parametrize("num_pairs", [1, 2, 7, 250, 251, 500])
 def test_any_number_of_pairs_can_be_fitted(num_pairs):
     result = fit(planted(num_pairs), FitConfig(epochs=1, batch_size=250))
-    rewards = caption_rewards(result.models, planted(num_pairs))
+    rewards = result.captions.rewards(result.models)
     scale = scale_of(rewards)
     assert np.isfinite(rewards).all()
     assert math.isfinite(scale.mean) and scale.std > 0
@@ -89,15 +115,16 @@ def test_ties_alone_can_be_fitted_and_have_no_accuracy():
     data = planted(300)
     ties = PairData(data.messages, data.message_of, data.changes, data.pairs, np.full(300, 0.5, np.float32))
     result = fit(ties, FitConfig(epochs=2, batch_size=64))
-    assert all(math.isnan(epoch.held_out_accuracy) for epoch in result.epochs)
+    assert all(math.isnan(epoch.validation_accuracy) for epoch in result.epochs)
     assert result.epochs[-1].train_loss == pytest.approx(math.log(2), abs=0.05)
 
 
 def test_products_of_half_the_bits_find_the_same_reward():
     found = []
     for precision in ("float32", "bfloat16"):
-        result = fit(planted(6_000), FitConfig(epochs=3, batch_size=250, seed=1, precision=precision))
-        found.append(caption_rewards(result.models, planted()))
+        config = FitConfig(epochs=4, batch_size=250, held_out=0, validation=0, precision=precision)
+        result = fit(planted(6_000), config)
+        found.append(result.captions.rewards(result.models))
     assert np.corrcoef(*found)[0, 1] > 0.97
     assert not np.array_equal(*found)
 
@@ -133,11 +160,11 @@ def test_the_loss_is_bradley_terry_with_half_a_win_for_ties():
     data = PairData(
         data.messages, data.message_of, data.changes, data.pairs, np.array([0, 1, 0.5], np.float32)
     )
-    model = fit(data, FitConfig(epochs=1, held_out=0)).models[0]
-    rewards = caption_rewards([model], data)[data.pairs]
+    result = fit(data, FitConfig(epochs=1, held_out=0, validation=0))
+    rewards = result.captions.rewards(result.models, data.pairs)
     share = np.exp(rewards) / np.exp(rewards).sum(axis=1, keepdims=True)
     expected = -(math.log(share[0, 0]) + math.log(share[1, 1]) + 0.5 * np.log(share[2]).sum()) / 3
-    loss, _ = evaluate(model, Tensors(data, torch.device("cpu")))
+    loss, _ = evaluate(result.models, result.captions, data)
     assert loss == pytest.approx(expected, abs=1e-5)
 
 
@@ -157,3 +184,16 @@ def test_quantiles_are_those_of_the_rewards():
     assert len(table) == 20
     assert table[0.05] == pytest.approx(5)
     assert table[0.95] == pytest.approx(95)
+
+
+def test_the_threshold_is_the_quantile_but_never_among_captions_of_nothing():
+    values = np.linspace(-2, 2, 101)
+    half, sure = RewardSettings(quantile=0.75), RewardSettings(quantile=0.75, certainty=0.9)
+    assert threshold_of(values, -1.0, Scale(0, 10), half) == pytest.approx(1.0)
+    assert threshold_of(values, 1.2, Scale(0, 10), sure) == pytest.approx(1.2 + math.log(9) / 10)
+    rare = np.concatenate([np.full(990, -0.1), np.full(10, 9.9)])
+    found = threshold_of(rare, -0.1, Scale(0, 1), sure)
+    assert found == pytest.approx(math.log(9) - 0.1) and (rare >= found).sum() == 10
+    assert threshold_of(values - 5, -9.0, Scale(0, 10), sure) == 0.0
+    assert threshold_of(values, 0.0, Scale(0, 1), RewardSettings(threshold=0.3)) == 0.3
+    assert threshold_of(values, 0.0, Scale(0, 1), RewardSettings(quantile=0.0)) is None
