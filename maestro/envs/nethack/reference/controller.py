@@ -9,6 +9,7 @@ from maestro.envs.nethack.reference.altars import Worshipper
 from maestro.envs.nethack.reference.combat import Fighter
 from maestro.envs.nethack.reference.exploration import Explorer
 from maestro.envs.nethack.reference.movement import Mover
+from maestro.envs.nethack.reference.overrule import Notes, overrule, take_notes
 from maestro.envs.nethack.reference.senses import Senses
 from maestro.envs.nethack.reference.shopping import Merchant
 from maestro.envs.nethack.reference.stairs import StairTaker
@@ -32,11 +33,18 @@ class Brain:
         self.worshipper = Worshipper(self.senses, self.mover, self.explorer)
         self.idle = 0
         self.reason = ""
+        self.chosen = -1
+        self.notes: Notes | None = None  # what choosing changes and an overruled choice gets back
 
     def act(self, world: Any, index: int, skill: str) -> int:
         """Return the action of the running skill for game `index` of the world."""
+        self.senses.update(world, index)
+        self.notes = take_notes(self)
+        self.chosen = self._act(world, index, skill)
+        return self.chosen
+
+    def _act(self, world: Any, index: int, skill: str) -> int:
         s = self.senses
-        s.update(world, index)
         if s.last_turn == 0:
             self.survivor.read_inventory(world, index)
         if s.prompt:
@@ -135,6 +143,10 @@ class ReferencePolicy:
             -1 if skill is None else brain.act(world, index, skill)
             for index, (brain, skill) in enumerate(zip(self.brains, skills, strict=True))
         ]
+
+    def overrule(self, index: int, action: int) -> None:
+        """Learn, before the world steps, that game `index` will take `action` and not what `act` last chose for it."""
+        overrule(self.brains[index], action)
 
 
 class RandomPolicy:

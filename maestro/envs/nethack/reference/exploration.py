@@ -86,11 +86,15 @@ class Explorer:
         return self._search_here()
 
     def _search_here(self) -> int:
-        level, here = self.senses.level, self.senses.cell
-        level.searched[here] = level.searched.get(here, 0) + 1
-        for cell in cells(NEIGHBOURS[here] & ~level.walk):
-            level.searched_next_to[cell] = level.searched_next_to.get(cell, 0) + 1
+        self.count_search(1)
         return A.SEARCH
+
+    def count_search(self, turns: int) -> None:
+        """Note `turns` of searching here; -1 takes one back."""
+        level, here = self.senses.level, self.senses.cell
+        level.searched[here] = level.searched.get(here, 0) + turns
+        for cell in cells(NEIGHBOURS[here] & ~level.walk):
+            level.searched_next_to[cell] = level.searched_next_to.get(cell, 0) + turns
 
     def _best_spot(self) -> int:
         """Return the reachable square with the best chance of a find for the turns it costs.
