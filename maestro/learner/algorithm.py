@@ -1,0 +1,188 @@
+"""sample-factory's APPO with what skills need: a safe start, a pull towards a teacher, milestones, no NaN in silence.
+
+sample-factory itself is not changed: its runner makes the learner in a method of its own, which is overridden here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from sample_factory.algo.learning.learner import Learner
+from sample_factory.algo.learning.learner_worker import LearnerWorker
+from sample_factory.algo.runners.runner_parallel import ParallelRunner
+from sample_factory.algo.utils.action_distributions import get_action_distribution
+from sample_factory.algo.utils.torch_utils import masked_select
+
+from maestro.errors import CheckpointError, MaestroError, TrainingError
+from maestro.learner.arguments import config_of
+from maestro.learner.checkpoint import newest
+from maestro.learner.faults import report_fault
+from maestro.learner.network import PolicyNetwork
+from maestro.learner.policy_file import load_policy
+from maestro.learner.processes import LEARNER, name_process
+
+
+class SkillLearner(Learner):
+    """The learner of one run."""
+
+    def init(self) -> Any:
+        """Make the model; begin with a checkpoint, else with the policy of `init`, else with chance."""
+        name_process(LEARNER)
+        self.config = config_of(self.cfg)
+        self.run_folder = Path(self.cfg.maestro_folder)
+        self._teacher: PolicyNetwork | None = None
+        self._teacher_says: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._pull = 0.0
+        self._pull_kl = 0.0
+        try:
+            data = super().init()
+            self._take_up_policy()
+        except MaestroError as error:
+            report_fault(self.run_folder, str(error))
+            raise
+        if self.config.pull is not None:
+            self.kl_loss_func = self._pull_loss
+        self._last_milestone = self.env_steps // self.config.milestone_steps
+        return data
+
+    def load_from_checkpoint(self, policy_id: int, load_progress: bool = True) -> None:
+        """Load the newest whole checkpoint; raises CheckpointError where there are some and none can be read."""
+        found = newest(self.run_folder, self.device)  # type: ignore[arg-type]
+        if found is None:
+            return
+        try:
+            self._load_state(found[1], load_progress=load_progress)
+            self.curr_lr = (
+                self.cfg.learning_rate
+            )  # it may have been changed since, and its schedule is constant
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise CheckpointError(
+                f"the checkpoint is of another network: {str(error).splitlines()[0]}",
+                where=str(found[0].path),
+                expected="the network of the run's configuration",
+                hint="give another --run for another network",
+            ) from error
+
+    def _take_up_policy(self) -> None:
+        """Begin with the weights of `init` where no checkpoint was loaded, and keep a copy to pull towards."""
+        if self.config.init is None:
+            return
+        began = self.train_step > 0
+        if began and self.config.pull is None:
+            return
+        teacher = load_policy(self.config.init).network
+        mine: PolicyNetwork = self.actor_critic.network  # type: ignore[union-attr]
+        if not began:
+            try:
+                mine.load_state_dict(teacher.state_dict())
+            except RuntimeError as error:
+                raise TrainingError(
+                    f"its network is another one: {str(error).splitlines()[0]}",
+                    where=str(self.config.init),
+                    expected="a policy made with the same network and features",
+                    hint="give the same --preset as the policy was made with",
+                ) from error
+        if self.config.pull is not None:
+            self._teacher = teacher.to(self.device).eval().requires_grad_(False)
+
+    def _calculate_losses(self, mb: Any, num_invalids: int) -> Any:
+        """Ask the teacher before sample-factory computes the losses, among which the pull is."""
+        if self._teacher is not None:
+            self._pull = self.config.pull.at(self.env_steps)  # type: ignore[union-attr]
+            if self._pull > 0:
+                self._teacher_says = self._ask_teacher(mb)
+        return super()._calculate_losses(mb, num_invalids)
+
+    @torch.no_grad()
+    def _ask_teacher(self, mb: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return rows of the batch, those of some of its trajectories, and the teacher's logits for them.
+
+        Its memory begins with the policy's own: the policy began as its copy, and the pull has faded when it has moved far.
+        """
+        T = self.cfg.recurrence
+        rows = torch.arange(len(mb.dones_cpu)).view(-1, T)
+        asked = max(1, round(self.config.pull.share * len(rows)))  # type: ignore[union-attr]
+        rows = rows[torch.randperm(len(rows))[:asked]]
+        fresh = torch.zeros(T, asked, dtype=torch.bool)
+        fresh[1:] = mb.dones_cpu[rows].bool().T[:-1]
+        rows = rows.to(self.device)
+        observation = {name: x[rows.T] for name, x in mb.normalized_obs.items()}
+        logits, _, _ = self._teacher.unroll(  # type: ignore[union-attr]
+            observation, mb.rnn_states[rows[:, 0]], fresh.to(self.device)
+        )
+        return rows.flatten(), logits.transpose(0, 1).flatten(0, 1)
+
+    def _pull_loss(
+        self, action_space: Any, action_logits: Any, distribution: Any, valids: Any, num_invalids: int
+    ) -> tuple[None, Any]:
+        """Return (None, pull * KL(teacher || policy)); sample-factory computes its own statistics for the None."""
+        if self._teacher_says is None or self._pull <= 0:
+            return None, 0.0
+        rows, logits = self._teacher_says
+        teacher = get_action_distribution(action_space, raw_logits=logits)
+        policy = get_action_distribution(action_space, raw_logits=distribution.raw_logits[rows])
+        divergence = masked_select(teacher.kl_divergence(policy), valids[rows], num_invalids).mean()
+        self._teacher_says = None
+        self._pull_kl = float(divergence.detach())
+        return None, self._pull * divergence
+
+    def train(self, batch: Any) -> dict | None:
+        """Take one batch; raises TrainingError, with the last good checkpoint kept, when a weight or loss is no number."""
+        try:
+            stats = super().train(batch)
+        except Exception as error:
+            # sample-factory would write this into its log and wait for ever.
+            report_fault(self.run_folder, f"{type(error).__name__}: {error}")
+            raise
+        if not self._is_sound():
+            what = f"the policy stopped being a number at {self.env_steps:,} steps"
+            error = TrainingError(
+                what,
+                where=str(self.run_folder),
+                expected="finite losses and weights",
+                hint="a smaller learning_rate; the same command goes on from the last good checkpoint",
+            )
+            report_fault(self.run_folder, str(error))
+            self.is_initialized = (
+                False  # so that nothing is saved any more: the last checkpoint is the good one
+            )
+            raise error
+        done = self.env_steps // self.config.milestone_steps
+        if done > self._last_milestone:
+            self._last_milestone = done
+            self.save_milestone()
+        return stats
+
+    def _is_sound(self) -> bool:
+        """Look at the critic's bias, through which any NaN of a loss has passed; at everything now and then."""
+        weights = (
+            [self.actor_critic.network.value.bias] if self.train_step % 50 else self.actor_critic.parameters()
+        )  # type: ignore[union-attr]
+        return all(bool(torch.isfinite(weight).all()) for weight in weights)
+
+    def _record_summaries(self, train_loop_vars: Any) -> Any:
+        """Add the pull to what sample-factory records, and give it the advantages that it forgets with V-trace."""
+        train_loop_vars.mb.setdefault("advantages", train_loop_vars.adv)
+        stats = super()._record_summaries(train_loop_vars)
+        if self._teacher is not None:
+            stats.pull, stats.pull_kl = self._pull, self._pull_kl
+        return stats
+
+
+class SkillLearnerWorker(LearnerWorker):
+    """sample-factory's learner process with our learner in it."""
+
+    def __init__(
+        self, event_loop: Any, cfg: Any, env_info: Any, buffer_mgr: Any, batcher: Any, policy_id: int
+    ):
+        super().__init__(event_loop, cfg, env_info, buffer_mgr, batcher, policy_id)
+        self.learner = SkillLearner(cfg, env_info, buffer_mgr.policy_versions, policy_id, self.param_server)
+
+
+class SkillRunner(ParallelRunner):
+    """sample-factory's runner with our learner."""
+
+    def _make_learner(self, event_loop: Any, policy_id: int, batcher: Any) -> LearnerWorker:
+        return SkillLearnerWorker(event_loop, self.cfg, self.env_info, self.buffer_mgr, batcher, policy_id)

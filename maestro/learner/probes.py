@@ -1,0 +1,180 @@
+"""Zero-shot probes: now and then the policy of the newest checkpoint plays tasks, while training goes on.
+
+A probe is `maestro eval` in a process of the lowest priority, on a copy of the policy that is removed afterwards:
+
+    <run>/probes/<steps>/eval.json    what it said
+    <run>/probes/<steps>/eval/        its episodes, for `maestro watch`
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from maestro.learner.checkpoint import CheckpointFile, find_checkpoints
+from maestro.learner.policy_file import save_policy
+from maestro.learner.run_policy import load_run_policy
+
+PROBES = "probes"
+LEAST_PRIORITY = 19
+
+
+class ProbeConfig(BaseModel):
+    """Which tasks are probed, and how often."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tasks: tuple[str, ...] = ()
+    """Names as `maestro eval --target` takes them; none: no probes."""
+    every: int = Field(default=1_000_000, ge=1)
+    """Steps between probes; the policy training begins with is probed, too."""
+    games: int = Field(default=16, ge=1)
+    """Episodes of each task, the same ones in every probe."""
+    seed: int = Field(default=1_000, ge=0)
+
+
+@dataclass
+class ProbeResult:
+    """What a probe found."""
+
+    env_steps: int
+    """Steps of the policy that was probed."""
+    means: dict[str, float] = field(default_factory=dict)
+    """Task to the mean of its true success: a rate, or a count."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """The same and more, under names with slashes."""
+    fault: str | None = None
+    """Why it failed; None where it did not."""
+
+
+class Probes:
+    """Starts probes when they are due, one at a time; a context manager that ends a running one."""
+
+    def __init__(self, folder: Path, config: ProbeConfig, last: int | None) -> None:
+        """Prepare; `last` is the number of steps of the last probe of the run, None before the first."""
+        self._folder, self._config = folder, config
+        self._probed = -1 if last is None else last // config.every
+        self._process: subprocess.Popen[bytes] | None = None
+        self._steps = 0
+
+    def __enter__(self) -> Probes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    @property
+    def running(self) -> int | None:
+        """Give the steps of the policy that is being probed now."""
+        return self._steps if self._process is not None else None
+
+    def look(self) -> ProbeResult | None:
+        """Start a probe that is due; return the result of one that has ended."""
+        if not self._config.tasks:
+            return None
+        if self._process is not None:
+            return None if self._process.poll() is None else self._conclude()
+        checkpoint = self._due()
+        return None if checkpoint is None else self._start(checkpoint)
+
+    def finish(self) -> list[ProbeResult]:
+        """Wait for a running probe, then probe the newest checkpoint if it is not the one probed last."""
+        results: list[ProbeResult | None] = []
+        if self._process is not None:
+            self._process.wait()
+            results.append(self._conclude())
+        files = find_checkpoints(self._folder) if self._config.tasks else []
+        if files and files[-1].env_steps != self._steps:
+            results.append(self._start(files[-1]))
+            if self._process is not None:
+                self._process.wait()
+                results.append(self._conclude())
+        return [result for result in results if result is not None]
+
+    def _due(self) -> CheckpointFile | None:
+        files = find_checkpoints(self._folder)
+        if not files or files[-1].env_steps // self._config.every <= self._probed:
+            return None
+        return files[-1]
+
+    def _start(self, checkpoint: CheckpointFile) -> ProbeResult | None:
+        """Copy the policy and begin to play; a copy that cannot be made is a result."""
+        self._steps = checkpoint.env_steps
+        self._probed = checkpoint.env_steps // self._config.every
+        place = self._folder / PROBES / str(self._steps)
+        try:
+            network, card = load_run_policy(self._folder, self._steps)
+            save_policy(place / "policy", network, card)
+        except Exception as error:  # noqa: BLE001 - a probe never ends the training it looks at
+            return ProbeResult(self._steps, fault=str(error))
+        with open(place / "eval.json", "wb") as out, open(place / "eval.log", "wb") as log:
+            self._process = subprocess.Popen(
+                _command(self._config, place),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for training; this one is ended by `__exit__`
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, LEAST_PRIORITY)
+        return None
+
+    def _conclude(self) -> ProbeResult:
+        place = self._folder / PROBES / str(self._steps)
+        process, self._process = self._process, None
+        shutil.rmtree(place / "policy", ignore_errors=True)
+        try:
+            said: Any = json.loads((place / "eval.json").read_text(encoding="utf-8"))
+        except ValueError:
+            code = None if process is None else process.returncode
+            return ProbeResult(
+                self._steps, fault=f"maestro eval ended with {code}; {place / 'eval.log'} says why"
+            )
+        if "error" in said:
+            return ProbeResult(self._steps, fault=str(said["error"].get("what", said["error"])))
+        return _result(self._steps, said)
+
+
+def _command(config: ProbeConfig, place: Path) -> Sequence[str]:
+    words: dict[str, Any] = {
+        "target": ",".join(config.tasks),
+        "policy": place / "policy",
+        "episodes": config.games,
+        "seed": config.seed,
+        "workers": 0,
+        "run": place / "eval",
+    }
+    flags = [part for name, value in words.items() for part in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "maestro", "eval", *flags, "--json"]
+
+
+def _result(env_steps: int, said: dict[str, Any]) -> ProbeResult:
+    """Read what `maestro eval --json` printed, for one task or several."""
+    result = ProbeResult(env_steps)
+    for task, figures in said.get("tasks", {said["target"]: said}).items():
+        true = figures["success"]["true"]
+        if true is not None:
+            result.means[task] = true["mean"]
+            result.metrics[f"probe/{task}/success"] = true["mean"]
+        for name in ("max_depth", "score", "steps"):
+            if name in figures["means"]:
+                result.metrics[f"probe/{task}/{name}"] = figures["means"][name]["mean"]
+        for skill, told in figures["skills"].items():
+            result.metrics[f"probe/{task}/share/{skill}"] = told["share"]
+    return result

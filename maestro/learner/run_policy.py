@@ -1,0 +1,90 @@
+"""The policy inside a training run: what it began with, what it belongs to, and how to take it out.
+
+<run>/init/          the policy training began with, if it began with one: a copy, so that the run stands alone
+<run>/policy.json    the part of a policy's card that says what it belongs to
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from maestro.errors import CheckpointError
+from maestro.learner.checkpoint import choose, network_weights
+from maestro.learner.config import TrainConfig
+from maestro.learner.games import SkillGames
+from maestro.learner.network import ArraySpec, PolicyNetwork
+from maestro.learner.policy_file import CARD, describe, load_card, load_policy, weights_name
+from maestro.runs import write_atomically
+
+INIT = "init"
+DESCRIPTION = "policy.json"
+TASK = "task.json"
+
+
+def keep_init(run: Path, config: TrainConfig) -> TrainConfig:
+    """Copy the policy of `config.init` into the run, once, and return the configuration that begins with the copy.
+
+    Raises PolicyFileError for a policy that cannot be loaded.
+    """
+    if config.init is None:
+        return config
+    copy = run / INIT
+    if not (copy / CARD).is_file():
+        card = load_policy(config.init).card
+        copy.mkdir(parents=True, exist_ok=True)
+        for name in (weights_name(card), CARD):  # the card last: it makes the copy count
+            shutil.copyfile(config.init / name, copy / name)
+    return config.model_copy(update={"init": copy})
+
+
+def describe_run(run: Path, games: SkillGames, config: TrainConfig) -> None:
+    """Write down what the run's policy belongs to, for `load_run_policy`."""
+    known = config.games.content().skills(config.games.world)
+    skills = [known[name] for name in games.skills if name in known]
+    if len(skills) == len(games.skills):
+        write_atomically(
+            run / DESCRIPTION, json.dumps(describe(games.world, games.features, skills), indent=2) + "\n"
+        )
+
+
+def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork, dict[str, Any]]:
+    """Take the policy out of a run: (network, card without what follows from the network).
+
+    `which` is the number of environment steps of a checkpoint; None takes the newest. Raises CheckpointError where there
+    is none, or where the run trained something that is no set of skills (Motif's single goals).
+    """
+    found, content = choose(run, which)
+    try:
+        about = json.loads((run / DESCRIPTION).read_text(encoding="utf-8"))
+        config = TrainConfig.model_validate(json.loads((run / TASK).read_text(encoding="utf-8"))["config"])
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(
+            f"what the run's policy belongs to cannot be read: {error}",
+            where=str(run),
+            expected=f"a run of maestro train-policy over skills, with {DESCRIPTION} and {TASK}",
+        ) from error
+    specs = {
+        name: ArraySpec(tuple(shape), kind) for name, (shape, kind) in about["features"]["arrays"].items()
+    }
+    network = PolicyNetwork(config.network, specs, len(about["skills"]), len(about["action_names"]))
+    try:
+        network.load_state_dict(network_weights(content))
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"the checkpoint is of another network: {str(error).splitlines()[0]}", where=str(found.path)
+        ) from error
+    method = f"reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
+    training, steps = {}, found.env_steps
+    if (run / INIT / CARD).is_file():
+        began = load_card(run / INIT)
+        method += f", begun with: {began.method}"
+        training, steps = dict(began.training), steps + began.steps
+    training[f"reinforcement learning from step {steps - found.env_steps}"] = {
+        **config.model_dump(mode="json"),
+        "init": None if config.init is None else INIT,  # where it lay is nobody's business
+        "steps": found.env_steps,
+    }
+    return network.eval(), {**about, "method": method, "steps": steps, "training": training}
