@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from maestro.content import Content
 from maestro.envs import load_world_module, make_world
 from maestro.envs.world import SkillPolicy, World
-from maestro.errors import ConfigError
+from maestro.errors import ConfigError, PolicyFileError
 from maestro.evaluation.episode import episode_seeds
-from maestro.evaluation.policies import make_policy, policy_identity
+from maestro.evaluation.policies import attend, make_policy, policy_identity
 from maestro.options.executive import Executive
 from maestro.options.load import load_options, load_policy
 from maestro.parallel import map_tasks
@@ -29,6 +29,8 @@ from maestro.preferences.window import DEFAULT_HORIZON, Window
 
 GAMES = 4
 """Episodes of a chunk, played at once."""
+EPISODE_STEPS = 2_500
+"""Steps after which an episode is cut short, so that many dungeons are seen."""
 _BARREN_CHUNKS = 30
 _GOLDEN = 0.6180339887498949  # steps of this size spread over [0, 1) more evenly than any others
 
@@ -50,8 +52,7 @@ class CollectSetup:
     roots: tuple[Path, ...]
     horizon: int = DEFAULT_HORIZON
     """Steps over which a caption tells changes, at most; a skill that began later is told from its beginning."""
-    episode_steps: int = 2_500
-    """Steps after which an episode is cut short, so that many dungeons are seen."""
+    episode_steps: int = EPISODE_STEPS
 
     def policy_of(self, chunk: int) -> str:
         """Say who plays a chunk: each policy gets its share of any stretch of chunks."""
@@ -68,7 +69,7 @@ class CollectSetup:
         return {
             "world": self.world,
             "mix": dict(self.mix),
-            "policies": {policy: policy_identity(policy) for policy, _ in self.mix},
+            "policies": mix_identity(self.mix, self.world, Content(self.roots)),
             "seed": self.seed,
             "horizon": self.horizon,
             "episode_steps": self.episode_steps,
@@ -134,6 +135,16 @@ def parse_mix(text: str) -> tuple[Share, ...]:
     return tuple(share for share in shares if share.weight > 0)
 
 
+def mix_identity(mix: tuple[Share, ...], world: str, content: Content) -> dict[str, str]:
+    """Say which policies play, each as `policy_identity` does; raises PolicyFileError."""
+    try:
+        return {policy: policy_identity(policy, world, content) for policy, _ in mix}
+    except PolicyFileError as error:
+        if error.where == "--policy":
+            error.where = "--mix"
+        raise
+
+
 def caption_version(world: str) -> int:
     """Give the version of a world's captions; 1 where it does not say."""
     module = load_world_module(world)
@@ -186,7 +197,7 @@ class Player:
 
     def __init__(self, world: str, roots: tuple[Path, ...], episode_steps: int, horizon: int) -> None:
         """Load content and start the games; raises the MaestroError that says what is wrong with them."""
-        content = Content(roots)
+        content = self._content = Content(roots)
         training = content.training(world)
         self.world: World = make_world(world, GAMES, max_steps=episode_steps)
         self._executive = Executive(
@@ -199,7 +210,9 @@ class Player:
         """Play these episodes (as many as there are games) to their ends."""
         policy = self._policies.get(policy_name)
         if policy is None:
-            policy = self._policies[policy_name] = make_policy(policy_name, self.world.name, GAMES)
+            policy = make_policy(policy_name, self.world.name, GAMES, self._content)
+            attend(policy, self.world, self._executive)
+            self._policies[policy_name] = policy
         seeds = [episode_seeds(seed, episode) for episode in episodes]
         self._begin(policy, seeds)
         rows: list[Transition] = []

@@ -74,6 +74,10 @@ class SkillUse(_Record):
     """Times it ran as the fallback although it might not start."""
     ended: dict[str, int] = {}
     """Reason -> times it ended for that reason."""
+    success_is: str | None = None
+    """What counted as a success (see `competence`); None where nothing was counted: in records of an older release."""
+    reached: dict[str, int] = {}
+    """Reason -> times it ended for that reason with success."""
 
 
 class EpisodeRecord(_Record):

@@ -24,8 +24,9 @@ import maestro
 from maestro.content import Content, TaskContent
 from maestro.envs import make_world
 from maestro.envs.world import SkillPolicy, SuccessTest, World
+from maestro.evaluation.competence import Judge, load_successes
 from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, Seeds, SkillUse, episode_seeds
-from maestro.evaluation.policies import make_policy
+from maestro.evaluation.policies import attend, check_policy, make_policy
 from maestro.evaluation.progression import progression
 from maestro.evaluation.success import find_tests
 from maestro.options.executive import Executive
@@ -52,7 +53,7 @@ class Setup:
 
     target: str
     policy: str
-    """"reference", "random" or a path; see `policies`."""
+    """"reference", "random", "trained" or a path; see `policies`."""
     seed: int
     num_games: int
     """Games a process plays at once."""
@@ -116,6 +117,7 @@ class _Slot:
     attempts: int
     seeds: Seeds
     tally: Tally
+    judge: Judge
     actions: bytearray = field(default_factory=bytearray)
     started: float = field(default_factory=time.perf_counter)
 
@@ -133,14 +135,17 @@ class Games:
         self.tests = find_tests(self.task)
         world_name = self.task.spec.world
         self.world: World = make_world(world_name, setup.num_games, **world_options(self.task))
-        self.policy: SkillPolicy = make_policy(setup.policy, world_name, setup.num_games)
-        skills = Content(setup.roots).skills(world_name)
+        content = Content(setup.roots)
+        self.policy: SkillPolicy = make_policy(setup.policy, world_name, setup.num_games, content)
+        skills = content.skills(world_name)
         self.executive = Executive(
             load_options(skills),
             load_policy(self.task, skills),
             self.task.spec.fallback,
             setup.num_games,
         )
+        self._successes = load_successes(skills)
+        attend(self.policy, self.world, self.executive)
         self._slots: list[_Slot | None] = [None] * setup.num_games
 
     @property
@@ -160,7 +165,8 @@ class Games:
         self.world.seed(index, seeds.core, seeds.disp)
         self.world.reset([index])
         self.policy.reset(index, seeds.policy)
-        self._slots[index] = _Slot(episode, attempts, seeds, Tally(self.world, index, self.tests.make()))
+        tally = Tally(self.world, index, self.tests.make())
+        self._slots[index] = _Slot(episode, attempts, seeds, tally, Judge(self._successes))
         self.executive.start(index, self.world.states[index], seeds.code)
 
     def step(self) -> list[EpisodeFile]:
@@ -195,13 +201,18 @@ class Games:
 
     def _ending(self, index: int, slot: _Slot, terminated: bool, truncated: bool) -> Ending | None:
         """Say whether and why the episode ended with this step; otherwise let the executive go on."""
-        state = self.world.states[index]
+        executive, state = self.executive, self.world.states[index]
+        start = executive.started[index]
         ending = world_ending(self.world, index, slot.tally, terminated, truncated)
         if ending is not None:
-            self.executive.finish(index, state)
-            return ending
-        self.executive.advance(index, state)
-        return None if self.executive.failure(index) is None else self._error(index)
+            executive.finish(index, state)
+        else:
+            executive.advance(index, state)
+        if executive.running[index] is None or executive.started[index] is not start:
+            switch = executive.last_ended(index)
+            assert switch is not None  # a skill ran until now
+            slot.judge.ended(switch, start, state)
+        return self._error(index) if ending is None and executive.failure(index) is not None else ending
 
     def _error(self, index: int) -> Ending:
         return Ending(by="error", cause=str(self.executive.failure(index)))
@@ -217,7 +228,9 @@ class Games:
             success=slot.tally.values,
             ended=ending,
             steps=slot.tally.steps,
-            skills={name: SkillUse(**asdict(use)) for name, use in account.items()},
+            skills={
+                name: SkillUse(**asdict(use), **slot.judge.of_skill(name)) for name, use in account.items()
+            },
             checksum=slot.tally.checksum,
             wall_s=round(wall_s, 3),
             steps_per_s=round(slot.tally.steps / wall_s, 1),
@@ -297,12 +310,15 @@ def last_blow(how: str, message: str) -> str:
     return "something unseen" if blow[1] == "It" else blow[1]
 
 
-def check_setup(setup: Setup) -> None:
-    """Find what is wrong with task, skills, generated code or success tests before anything is started.
+def check_setup(setup: Setup) -> tuple[str, ...]:
+    """Find what is wrong with task, skills, generated code, success tests or policy before anything is started.
 
-    Raises the MaestroError that says it; so does a world that cannot be imported.
+    Returns what the user should know about the policy, one sentence each. Raises the MaestroError that says what is
+    wrong; so does a world that cannot be imported.
     """
-    task = setup.task()
+    task, content = setup.task(), Content(setup.roots)
     find_tests(task)
-    skills = Content(setup.roots).skills(task.spec.world)
+    skills = content.skills(task.spec.world)
+    load_successes(skills)
     Executive(load_options(skills), load_policy(task, skills), task.spec.fallback, 1)
+    return check_policy(setup.policy, task.spec.world, content)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from maestro.errors import RecordError
 from maestro.evaluation import plots
 from maestro.evaluation.episode import EpisodeFile, EpisodeRecord
-from maestro.evaluation.summary import format_estimate, format_value
+from maestro.evaluation.summary import format_estimate, format_share, format_skill_success, format_value
 
 MAX_TIMELINES = 60
 """Episodes whose timeline is drawn; every one of them is in the run's folder."""
@@ -129,7 +129,10 @@ def _skill_row(name: str, skill: dict[str, Any], css: str) -> dict[str, str]:
         "share": f"{100 * skill['share']:.1f} %",
         "share_turns": f"{100 * skill['share_turns']:.1f} %",
         "activations": f"{skill['activations']:.1f}",
-        "refused": f"{skill['refused']:.1f}",
+        "steps": "-" if skill["steps_per_activation"] is None else f"{skill['steps_per_activation']:.1f}",
+        "success": format_skill_success(skill["success"]),
+        "success_is": skill["success"]["is"] if skill["success"] else "",
+        "refused": format_share(skill["refused_share"]),
         "ended": ", ".join(f"{reason} {count}" for reason, count in skill["ended"].items()),
     }
 

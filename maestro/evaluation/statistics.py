@@ -67,6 +67,33 @@ def bootstrap_mean(
     return Estimate(float(data.mean()), float(low), float(high))
 
 
+def clustered_rate(
+    num_successes: Sequence[int], num_trials: Sequence[int], seed: int, num_resamples: int = NUM_RESAMPLES
+) -> Estimate:
+    """Estimate a rate over trials that come in clusters (episodes), within which they may depend on each other.
+
+    The bootstrap draws whole clusters; those without trials say nothing. Where all trials had one outcome it would
+    claim certainty, so the bound is Wilson's then, with clusters for trials. Raises ValueError for no trials.
+    """
+    trials = np.asarray(num_trials, dtype=np.float64)
+    successes = np.asarray(num_successes, dtype=np.float64)[trials > 0]
+    trials = trials[trials > 0]
+    if trials.size == 0:
+        raise ValueError("a rate of no trials")
+    rate = float(successes.sum() / trials.sum())
+    if rate in (0.0, 1.0):
+        return wilson(int(rate) * trials.size, trials.size)
+    generator = np.random.default_rng(seed)
+    rates = np.empty(num_resamples)
+    chunk = max(1, _MAX_DRAWS // trials.size)
+    for start in range(0, num_resamples, chunk):
+        drawn = generator.integers(0, trials.size, (min(chunk, num_resamples - start), trials.size))
+        rates[start : start + len(drawn)] = successes[drawn].sum(axis=1) / trials[drawn].sum(axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(rates, (tail, 1 - tail))
+    return Estimate(rate, float(low), float(high))
+
+
 def estimate(values: Sequence[float], kind: str, seed: int = 0) -> Estimate:
     """Choose the interval by the `kind` of a success test: "rate" (values 0 and 1) or "count"."""
     if kind == "rate":

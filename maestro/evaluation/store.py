@@ -23,10 +23,14 @@ from maestro.errors import RecordError
 from maestro.evaluation.episode import EpisodeFile, EpisodeRecord, parse_records, read_episode
 from maestro.evaluation.games import Setup, engine_versions, source_digest, world_sources
 from maestro.evaluation.play import Outcome
-from maestro.evaluation.policies import policy_identity
+from maestro.evaluation.policies import is_trained, policy_identity
 from maestro.runs import Run, read_records, runs_root
 
 RECORDS = "episodes"
+POLICY_SOURCES = tuple(
+    f"learner/{name}.py" for name in ("trained", "network", "encoders", "recurrent", "skill_view")
+)
+"""What of maestro a trained policy's actions depend on."""
 MAY_DIFFER = ("episodes", "workers")
 """Settings that change no episode's result: more episodes or workers continue the same evaluation."""
 
@@ -41,7 +45,7 @@ def identity(setup: Setup) -> dict[str, Any]:
     found: dict[str, Any] = {
         "target": setup.target,
         "policy": setup.policy,
-        "policy_identity": policy_identity(setup.policy),
+        "policy_identity": policy_identity(setup.policy, task.spec.world, content),
         "seed": setup.seed,
         "world": task.spec.world,
         "max_steps": task.spec.max_steps,
@@ -52,6 +56,8 @@ def identity(setup: Setup) -> dict[str, Any]:
         "code": source_digest("options", *world_sources(task.spec.world)),
         **engine_versions(task.spec.world),
     }
+    if is_trained(setup.policy):
+        found["policy_code"] = source_digest(*POLICY_SOURCES)
     if setup.code_seed is not None:
         found["code_seed"] = setup.code_seed
     for name, skill in content.skills(task.spec.world).items():

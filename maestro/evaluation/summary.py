@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from maestro.evaluation.competence import refused_share, skill_figures
 from maestro.evaluation.episode import EpisodeRecord
-from maestro.evaluation.statistics import bootstrap_mean, estimate, shares
+from maestro.evaluation.statistics import bootstrap_mean, estimate
 from maestro.specs import Published, TaskSpec
 
 MEANS = (
@@ -49,9 +50,23 @@ def summarise(
             for record in records
             if record.ended.by in ("error", "failed")
         ],
-        "skills": _skills(played),
+        **summarise_skills([(spec, played)]),
         "means": {name: mean for name in MEANS if (mean := _mean(played, name)) is not None},
         "total_steps": sum(record.steps for record in played),
+    }
+
+
+def summarise_skills(parts: Sequence[tuple[TaskSpec, Sequence[EpisodeRecord]]]) -> dict[str, Any]:
+    """Draw up the figures of the skills over the episodes of several tasks together: `skills` and `refused_share`."""
+    episodes = [
+        (spec.fallback, record)
+        for spec, records in parts
+        for record in records
+        if record.ended.by != "failed"
+    ]
+    return {
+        "skills": skill_figures(episodes),
+        "refused_share": refused_share(record for _, record in episodes),
     }
 
 
@@ -83,6 +98,16 @@ def format_estimate(row: dict[str, Any] | None, kind: str) -> str:
     return f"{format_value(row['mean'], kind)} ({low} to {high})"
 
 
+def format_skill_success(success: dict[str, Any] | None) -> str:
+    """Write a skill's rate of success as `format_estimate` does; a dash where nothing is known of it."""
+    return format_estimate(success if success and success["tried"] else None, "rate")
+
+
+def format_share(share: float | None) -> str:
+    """Write a share of a whole; a dash where there is no whole."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
 def _success(spec: TaskSpec, played: Sequence[EpisodeRecord], name: str) -> dict[str, Any] | None:
     values = [value for record in played if (value := record.success[name]) is not None]
     return estimate(values, spec.kind).to_dict() if values else None
@@ -91,28 +116,6 @@ def _success(spec: TaskSpec, played: Sequence[EpisodeRecord], name: str) -> dict
 def _mean(played: Sequence[EpisodeRecord], name: str) -> dict[str, Any] | None:
     values = [float(value) for record in played if (value := getattr(record, name)) is not None]
     return bootstrap_mean(values, seed=0).to_dict() if values else None
-
-
-def _skills(played: Sequence[EpisodeRecord]) -> dict[str, dict[str, Any]]:
-    """Add up every skill's part: share of all steps and turns, activations an episode, reasons for ending."""
-    names = list(dict.fromkeys(name for record in played for name in record.skills))
-    uses = {name: [record.skills[name] for record in played if name in record.skills] for name in names}
-    of_steps = shares({name: float(sum(use.steps for use in uses[name])) for name in names})
-    of_turns = shares({name: float(sum(use.turns for use in uses[name])) for name in names})
-    found = {}
-    for name in names:
-        ended: Counter[str] = Counter()
-        for use in uses[name]:
-            ended.update(use.ended)
-        found[name] = {
-            "share": of_steps[name],
-            "share_turns": of_turns[name],
-            "activations": sum(use.activations for use in uses[name]) / len(played),
-            "refused": sum(use.refused for use in uses[name]) / len(played),
-            "forced": sum(use.forced for use in uses[name]) / len(played),
-            "ended": dict(ended.most_common()),
-        }
-    return found
 
 
 def _rounded(value: float) -> float:

@@ -52,6 +52,26 @@ def test_a_record_has_nethacks_facts(played: dict[int, EpisodeFile]):
     assert any(file.record.ended.cause for file in played.values())
 
 
+def test_a_descents_success_is_a_greater_depth():
+    """Skill by skill, the successes in the record are those that the replayed states show."""
+    found = 0
+    for file in files(play_here(setup("reference", 2, "gnomish"), range(2))).values():
+        states = [frame.state for frame in Replay(file)]
+        ends = [*(switch.step for switch in file.switches[1:]), file.record.steps]
+        for skill, sign in (("descender", 1), ("ascender", -1)):
+            changes = [
+                sign * (states[end].depth - states[switch.step].depth)
+                for switch, end in zip(file.switches, ends, strict=True)
+                if switch.skill == skill
+            ]
+            use = file.record.skills[skill]
+            assert use.success_is == {1: "depth rose", -1: "depth fell"}[sign]
+            assert sum(use.reached.values()) == sum(change > 0 for change in changes)
+            assert use.activations == len(changes)
+            found += sum(use.reached.values())
+    assert found > 0
+
+
 def test_drawing_screens_changes_nothing(played: dict[int, EpisodeFile]):
     file = min(played.values(), key=lambda one: one.record.steps)
     replay = Replay(file, render=True)

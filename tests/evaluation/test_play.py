@@ -19,6 +19,14 @@ SLOW = """
 import os, signal, time
 from maestro.envs.corridor import ReferencePolicy
 
+def first(mark):
+    # Atomic: two processes that ask at the same moment must not both be the first.
+    try:
+        os.mkdir(mark)
+    except FileExistsError:
+        return False
+    return True
+
 class Slow(ReferencePolicy):
     def __init__(self):
         self.seeds = {}
@@ -76,7 +84,7 @@ def test_no_more_workers_are_started_than_there_are_episodes():
         assert len(workers.process_ids) == 1
 
 
-DIES_ONCE = "len(self.seeds) == 2 and not os.path.exists({mark!r}) and (open({mark!r}, 'w'), {die})"
+DIES_ONCE = "len(self.seeds) == 2 and first({mark!r}) and {die}"
 
 
 @pytest.mark.parametrize("die", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])

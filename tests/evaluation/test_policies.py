@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from maestro.content import Content, shipped_root
 from maestro.envs.corridor import RandomPolicy, ReferencePolicy
 from maestro.errors import PolicyFileError
-from maestro.evaluation.policies import make_policy, policy_identity
+from maestro.evaluation.policies import default_policy, make_policy, policy_identity
 
 OWN = """
 class Mine:
@@ -76,3 +78,21 @@ def test_a_folder_or_another_file_is_refused(tmp_path: Path):
     (tmp_path / "policy.safetensors").write_bytes(b"")
     with pytest.raises(PolicyFileError, match="not a Python file"):
         policy_identity(str(tmp_path / "policy.safetensors"))
+
+
+def test_the_trained_policy_plays_by_default_where_it_knows_all_skills(tmp_path: Path):
+    assert default_policy("nethack", Content.find()) == "trained"
+    assert default_policy("corridor", Content.find()) == "reference"
+    skill = tmp_path / "skills" / "dancer"
+    shutil.copytree(shipped_root() / "skills" / "descender", skill)
+    path = skill / "skill.toml"
+    path.write_text(path.read_text().replace("descender", "dancer").replace("index = 1", ""))
+    assert default_policy("nethack", Content.find(tmp_path)) == "reference"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"skills": [1]}'])
+def test_a_broken_card_is_left_to_the_loader_to_tell(text: str, tmp_path: Path):
+    card = tmp_path / "skills" / "policy" / "card.json"
+    card.parent.mkdir(parents=True)
+    card.write_text(text)
+    assert default_policy("nethack", Content.find(tmp_path)) == "trained"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maestro.evaluation.statistics import Estimate, bootstrap_mean, estimate, shares, wilson
+from maestro.evaluation.statistics import Estimate, bootstrap_mean, clustered_rate, estimate, shares, wilson
 
 Z = 1.959963984540054
 
@@ -110,3 +110,28 @@ def test_an_estimate_has_the_keys_that_json_promises():
 def test_shares_add_up_to_one_unless_there_is_nothing():
     assert shares({"a": 3.0, "b": 1.0}) == {"a": 0.75, "b": 0.25}
     assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.0, "b": 0.0}
+
+
+def test_a_rate_of_clusters_of_one_is_about_wilsons():
+    outcomes = [1] * 81 + [0] * 182
+    found, expected = clustered_rate(outcomes, [1] * 263, seed=0), wilson(81, 263)
+    assert found.mean == expected.mean
+    assert found.low == pytest.approx(expected.low, abs=0.01)
+    assert found.high == pytest.approx(expected.high, abs=0.01)
+
+
+def test_trials_that_agree_within_their_cluster_count_as_one():
+    single = clustered_rate([1] * 30 + [0] * 30, [1] * 60, seed=0)
+    copied = clustered_rate([9] * 30 + [0] * 30, [9] * 60, seed=0)
+    assert copied == single
+
+
+def test_equal_outcomes_leave_doubt_and_empty_clusters_none():
+    assert clustered_rate([0, 0, 0], [50, 0, 3], seed=0) == wilson(0, 2)
+    assert clustered_rate([4, 6, 0], [4, 6, 0], seed=0) == wilson(2, 2)
+    with pytest.raises(ValueError, match="no trials"):
+        clustered_rate([0], [0], seed=0)
+
+
+def test_clusters_weigh_by_their_trials():
+    assert clustered_rate([1, 0], [1, 3], seed=0).mean == 0.25

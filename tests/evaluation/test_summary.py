@@ -67,11 +67,13 @@ def test_endings_causes_and_errors_are_counted(figures: dict[str, Any]):
 
 def test_skills_are_added_up(figures: dict[str, Any]):
     assert figures["skills"]["discoverer"] == {
-        "share": 0.8, "share_turns": 0.5, "activations": 2.0, "refused": 0.0, "forced": 0.0,
-        "ended": {"max_turns": 8},
+        "share": 0.8, "share_turns": 0.5, "activations": 2.0, "total_activations": 8, "steps_per_activation": 15.0,
+        "success": None, "refused": 0.0, "asked": 4, "refused_share": 0.0, "forced": 0.0, "ended": {"max_turns": 8},
     }  # fmt: skip
     assert figures["skills"]["descender"]["share"] == 0.2
     assert figures["skills"]["descender"]["refused"] == 1.0
+    assert figures["skills"]["descender"]["refused_share"] == 4 / 5
+    assert figures["refused_share"] == 4 / 9
 
 
 def test_facts_the_world_lacks_have_no_mean(figures: dict[str, Any]):
