@@ -103,11 +103,34 @@ def _run(path: Path, typed: str, arguments: list[str]) -> int:
         )  # tyro would join the lines of an example
     try:
         config = tyro.cli(
-            module.Config, prog=typed, description="", args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
+            module.Config,
+            prog=typed,
+            description="",
+            args=_gathered(arguments, "--config"),
+            config=(tyro.conf.FlagCreatePairsOff,),
         )
     except SystemExit as stop:  # tyro has printed its help or what it did not understand
         return stop.code if isinstance(stop.code, int) else USAGE
     return module.run(config)
+
+
+def _gathered(arguments: list[str], flag: str) -> list[str]:
+    """Put the values of a flag given several times behind its first; tyro would keep those of the last alone."""
+    rest: list[str] = []
+    values: list[str] = []
+    place, taking = None, False
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if name == flag:
+            place = len(rest) if place is None else place
+            taking = not equals
+            values += [value] if equals else []
+        elif taking and not word.startswith("--"):
+            values.append(word)
+        else:
+            taking = False
+            rest.append(word)
+    return rest if place is None else [*rest[:place], flag, *values, *rest[place:]]
 
 
 def _import(path: Path) -> ModuleType:

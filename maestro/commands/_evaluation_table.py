@@ -11,7 +11,7 @@ from rich.table import Table
 
 from maestro.commands._output import console
 from maestro.evaluation.episode import EpisodeRecord
-from maestro.evaluation.summary import format_estimate
+from maestro.evaluation.summary import format_estimate, format_share, format_skill_success
 
 MAX_ERRORS = 5
 _NAMES = {
@@ -36,7 +36,8 @@ def print_one(figures: dict[str, Any], records: Sequence[EpisodeRecord]) -> None
             style="yellow",
         )
     out.print(_success_table(figures))
-    out.print(_skill_table(figures))
+    _print_competence(figures)
+    out.print(_ends_table(figures["skills"]))
     ended = ", ".join(f"{by} {count}" for by, count in figures["ended"].items())
     out.print(f"[bold]ended[/]  {ended}")
     if figures["causes"]:
@@ -52,8 +53,10 @@ def print_one(figures: dict[str, Any], records: Sequence[EpisodeRecord]) -> None
         )
 
 
-def print_several(all_figures: Sequence[dict[str, Any]], overview: Path) -> None:
-    """Print one line a task, and where the report over all of them is."""
+def print_several(
+    all_figures: Sequence[dict[str, Any]], skill_figures: dict[str, Any], overview: Path
+) -> None:
+    """Print one line a task, the skills' figures over all tasks together, and where the report is."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in ("task", "games", "true (95 %)", "compatible (95 %)", "published"):
         table.add_column(heading, overflow="fold")
@@ -69,6 +72,8 @@ def print_several(all_figures: Sequence[dict[str, Any]], overview: Path) -> None
         )
     out = console()
     out.print(table)
+    out.print()
+    _print_competence(skill_figures)
     for figures in all_figures:
         if figures["errors"]:
             out.print(f"\n[bold]{figures['target']}[/]")
@@ -98,20 +103,43 @@ def _success_table(figures: dict[str, Any]) -> Table:
     return table
 
 
-def _skill_table(figures: dict[str, Any]) -> Table:
+def _competence_table(skills: dict[str, dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("skill")
-    for heading in ("time", "starts", "refused"):
+    for heading in ("time", "starts", "steps", "success (95 %)", "refused"):
         table.add_column(heading, justify="right")
-    table.add_column("ended by", overflow="fold")
-    for name, skill in figures["skills"].items():
+    for name, skill in skills.items():
+        steps = skill["steps_per_activation"]
         table.add_row(
             name,
-            f"{100 * skill['share']:.1f} %",
-            f"{skill['activations']:.1f}",
-            f"{skill['refused']:.1f}",
-            ", ".join(f"{reason} {count}" for reason, count in skill["ended"].items()),
+            format_share(skill["share"]),
+            f"{skill['total_activations']:,}",
+            "-" if steps is None else f"{steps:.1f}",
+            format_skill_success(skill["success"]),
+            format_share(skill["refused_share"]),
         )
+    return table
+
+
+def _print_competence(figures: dict[str, Any]) -> None:
+    """Print the skills' table, what their success is, and the share of choices that were refused."""
+    out, skills = console(), figures["skills"]
+    out.print(_competence_table(skills))
+    meanings = [f"{name} {skill['success']['is']}" for name, skill in skills.items() if skill["success"]]
+    told = ["steps: a mean start's; refused: of the times the skill was chosen"]
+    if figures["refused_share"] is not None:
+        told[0] += f" (all skills: {format_share(figures['refused_share'])})"
+    if meanings:
+        told.append("success, from a start to its end: " + "; ".join(meanings))
+    out.print("\n".join(told), style="dim", markup=False)
+
+
+def _ends_table(skills: dict[str, dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("skill")
+    table.add_column("ended by", overflow="fold")
+    for name, skill in skills.items():
+        table.add_row(name, ", ".join(f"{reason} {count}" for reason, count in skill["ended"].items()))
     return table
 
 

@@ -7,8 +7,9 @@
 
 Every episode is recorded as it ends. Stopped at any point, the same command continues where it was; with more
 --episodes it plays the missing ones. Episode i starts from the same seeds whatever the task, the policy and the number
-of workers. The figures come with 95 % intervals, and the published row stands beside them. The run's folder keeps an
-HTML report and every episode, for `maestro watch`.
+of workers. The figures come with 95 % intervals, and the published row stands beside them. Each skill is told by its
+own: time, starts, success, refused starts. The run's folder keeps an HTML report and every episode, for `maestro
+watch`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,23 @@ from maestro.commands._evaluation_table import print_one, print_several
 from maestro.commands._output import print_json
 from maestro.commands._progress import EpisodeProgress
 from maestro.content import Content
+from maestro.envs import features_compile_first
 from maestro.errors import RunError, SpecError
 from maestro.evaluation.games import Setup, check_setup
 from maestro.evaluation.play import Outcome, Workers, play_here
+from maestro.evaluation.policies import default_policy, is_trained
 from maestro.evaluation.report import TaskResult, render_report
 from maestro.evaluation.store import EvaluationRun
-from maestro.evaluation.summary import summarise
+from maestro.evaluation.summary import summarise, summarise_skills
 from maestro.runs import runs_root, versions, write_atomically
+from maestro.specs import TaskSpec
 
 INTERRUPTED = 130
 GAMES_PER_WORKER = 4
+NETWORK_GAMES_PER_WORKER = 32
+"""A network that is asked about many games at once costs less for each."""
 ALL_OF_WORLD = "nethack"
+_STARTING = {False: "starting", True: "compiling, once on a machine: half a minute"}
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,9 @@ class Config:
 
     target: str
     """A task, several with commas between them, or "all" (all of NetHack's)."""
-    policy: str = "reference"
-    """Who plays the skills: "reference", "random", or a Python file with make_skill_policy(num_games)."""
+    policy: str | None = None
+    """Who plays the skills: "trained" (skills/policy; the default where it knows the world), "reference" (controllers
+    written by hand), "random", a policy's folder, or a Python file."""
     episodes: int = 200
     """Episodes of each task."""
     seed: int = 0
@@ -64,6 +72,7 @@ class Config:
 class _Evaluated(NamedTuple):
     """One task's run, played as far as it got."""
 
+    spec: TaskSpec
     run: EvaluationRun
     figures: dict[str, Any]
 
@@ -72,8 +81,9 @@ def run(config: Config) -> int:
     """Play what is missing, then show the figures of everything; exit code 130 where Ctrl-C cut it short."""
     _check(config)
     setups = _setups(config)
-    for setup in setups:
-        check_setup(setup)
+    notes = dict.fromkeys(note for setup in setups for note in check_setup(setup))
+    for note in notes:
+        print(f"maestro: note: {note}", file=sys.stderr)
     evaluated: list[_Evaluated] = []
     interrupted = False
     for setup in setups:
@@ -104,17 +114,13 @@ def _setups(config: Config) -> list[Setup]:
     names = config.target.split(",")
     if config.target == "all":
         names = list(content.tasks(ALL_OF_WORLD))
-    return [
-        Setup(
-            content.task(name.strip()).name,
-            config.policy,
-            config.seed,
-            GAMES_PER_WORKER,
-            content.roots,
-            config.code_seed,
-        )
-        for name in dict.fromkeys(names)
-    ]
+    setups = []
+    for name in dict.fromkeys(names):
+        task = content.task(name.strip())
+        policy = config.policy or default_policy(task.spec.world, content)
+        games = NETWORK_GAMES_PER_WORKER if is_trained(policy) else GAMES_PER_WORKER
+        setups.append(Setup(task.name, policy, config.seed, games, content.roots, config.code_seed))
+    return setups
 
 
 def _num_workers(config: Config, num_missing: int) -> int:
@@ -136,6 +142,7 @@ def _play(config: Config, setup: Setup, evaluation: EvaluationRun) -> tuple[bool
         config.episodes,
         max_steps=setup.task().spec.max_steps,
         finished_steps=[record.steps for record in evaluation.records],
+        starting=_STARTING[is_trained(setup.policy) and features_compile_first(setup.task().spec.world)],
     )
     interrupted = False
     if missing:
@@ -165,13 +172,12 @@ def _outcomes(
 def _conclude(config: Config, setup: Setup, evaluation: EvaluationRun, speed: dict[str, Any]) -> _Evaluated:
     """Draw up the figures and write summary and report beside the records."""
     records = evaluation.records
-    figures = summarise(
-        setup.task().spec, records, policy=config.policy, seed=config.seed, requested=config.episodes
-    )
+    spec = setup.task().spec
+    figures = summarise(spec, records, policy=setup.policy, seed=config.seed, requested=config.episodes)
     figures |= {"speed": speed, "run": str(evaluation.folder), "versions": versions()}
     figures["report"] = str(evaluation.folder / "report.html")
     evaluation.run.write_json("summary.json", figures)
-    result = _Evaluated(evaluation, figures)
+    result = _Evaluated(spec, evaluation, figures)
     evaluation.run.write_text("report.html", _report([result]))
     return result
 
@@ -198,29 +204,38 @@ def _show(config: Config, evaluated: list[_Evaluated]) -> None:
         else:
             print_one(all_figures[0], evaluated[0].run.records)
         return
+    skill_figures = summarise_skills([(result.spec, result.run.records) for result in evaluated])
     overview = _write_overview(config, evaluated)
     if config.json:
         by_task = {figures["target"]: figures for figures in all_figures}
         print_json(
             {
                 "target": config.target,
-                "policy": config.policy,
+                "policy": _who_played(evaluated),
                 "episodes": sum(figures["episodes"] for figures in all_figures),
                 "seed": config.seed,
                 "seeds": {name: figures["seeds"] for name, figures in by_task.items()},
                 "success": {name: figures["success"] for name, figures in by_task.items()},
                 "published": {name: figures["published"] for name, figures in by_task.items()},
+                **skill_figures,
                 "report": str(overview),
                 "tasks": by_task,
             }
         )
     else:
-        print_several(all_figures, overview)
+        print_several(all_figures, skill_figures, overview)
+
+
+def _who_played(evaluated: list[_Evaluated]) -> str:
+    """Name the policies; there are several only where tasks of different worlds were played without naming one."""
+    return "+".join(dict.fromkeys(result.figures["policy"] for result in evaluated))
 
 
 def _write_overview(config: Config, evaluated: list[_Evaluated]) -> Path:
     """Write one report over all tasks, beside their run folders."""
-    name = f"eval-{config.target.replace(',', '+')}-{Path(config.policy).stem}-seed{config.seed}.html"
+    name = (
+        f"eval-{config.target.replace(',', '+')}-{Path(_who_played(evaluated)).stem}-seed{config.seed}.html"
+    )
     path = (config.run / "report.html" if config.run else runs_root() / name).absolute()
     try:
         write_atomically(path, _report(evaluated))

@@ -5,16 +5,29 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from maestro.cli import main
 from maestro.preferences.verdicts import read_verdicts
 
+NOBODY = "openai:m@http://127.0.0.1:9/v1"
+
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data") / "corridor"
-    arguments = ["collect", "--skill", "keyfinder", "--steps", "2000", "--workers", "0", "--run", str(folder)]
+    arguments = [
+        "collect",
+        "--skill",
+        "keyfinder",
+        "--steps",
+        "2000",
+        "--run",
+        str(folder),
+        "--config",
+        "workers=0",
+    ]
     assert main(arguments) == 0
     return folder
 
@@ -25,12 +38,16 @@ def _runs(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
 
 
-def annotate(collected, *flags: str) -> int:
-    return main(["annotate", "--data", str(collected), "--skill", "keyfinder", *flags])
+def annotate(collected, *words: str) -> int:
+    """Give the command: flags first, then settings with "=" or files."""
+    flags = [word for word in words if "=" not in word and not word.endswith(".toml")]
+    settings = [word for word in words if word not in flags]
+    flags = flags if "--skill" in flags else ["--skill", "keyfinder", *flags]
+    return main(["annotate", *flags, "--config", f"data={collected}", *settings])
 
 
 def test_rules_need_nothing_and_are_named_as_such(collected, tmp_path, capsys):
-    assert annotate(collected, "--pairs", "500") == 0
+    assert annotate(collected, "pairs=500") == 0
     out = capsys.readouterr().out
     assert "annotator of keyfinder  rules" in out
     assert "Example, a tie" in out
@@ -40,14 +57,25 @@ def test_rules_need_nothing_and_are_named_as_such(collected, tmp_path, capsys):
     assert len(np.load(folder / "rules_keyfinder_default.npy")) == 500
     report = json.loads((folder / "report.json").read_text())
     assert report["strata"]["key"]["drawn"] > 100
-    assert annotate(collected, "--pairs", "500", "--json") == 0
+    saved = json.loads((folder / "config.json").read_text())["config"]
+    assert (saved["skill"], saved["pairs"], saved["prompt"], saved["max_cost"]) == (
+        "keyfinder",
+        500,
+        "default",
+        None,
+    )
+    assert annotate(collected, "pairs=500", "--json") == 0
     again = json.loads(capsys.readouterr().out)
     assert again["asked"] == 0
-    assert again["known_before"] == 500 - again["identical"]
+    answers = tmp_path / "answers.parquet"
+    assert annotate(collected, "pairs=500", f"export={answers}") == 0
+    rows = pq.read_table(answers).num_rows
+    assert 300 < rows <= 500
+    assert f"{rows:,} answers: {answers}" in capsys.readouterr().err
 
 
 def test_chance_is_another_annotator(collected, capsys):
-    assert annotate(collected, "--pairs", "300", "--annotator", "random", "--json") == 0
+    assert annotate(collected, "pairs=300", "--annotator", "random", "--json") == 0
     report = json.loads(capsys.readouterr().out)
     assert report["annotator"] == "random"
     assert 0.3 < report["order_disagreement"] < 0.7
@@ -56,9 +84,9 @@ def test_chance_is_another_annotator(collected, capsys):
 def test_shares_go_into_stores_of_their_own_and_merge(collected, tmp_path, capsys):
     stores = [str(tmp_path / f"{number}.sqlite") for number in (1, 2)]
     for number, store in enumerate(stores, 1):
-        assert annotate(collected, "--pairs", "400", "--shard", f"{number}/2", "--store", store) == 0
-    assert "merge it with --merge" in capsys.readouterr().out
-    assert annotate(collected, "--pairs", "400", "--merge", *stores, "--json") == 0
+        assert annotate(collected, "pairs=400", f"shard={number}/2", f"store={store}") == 0
+    assert "take it in with --config merge=" in capsys.readouterr().out
+    assert annotate(collected, "pairs=400", f"merge={','.join(stores)}", "--json") == 0
     captured = capsys.readouterr()
     assert "new answers from 2 stores" in captured.err
     assert json.loads(captured.out)["asked"] == 0
@@ -67,11 +95,11 @@ def test_shares_go_into_stores_of_their_own_and_merge(collected, tmp_path, capsy
 def test_finer_settings_come_from_a_file(collected, tmp_path, capsys):
     path = tmp_path / "settings.toml"
     path.write_text('prompt = "reworded"\nseed = 3\n')
-    assert annotate(collected, "--pairs", "100", "--settings", str(path), "--json") == 0
+    assert annotate(collected, "pairs=100", str(path), "--json") == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["prompt"], report["seed"]) == ("reworded", 3)
     path.write_text("promt = 'reworded'\n")
-    assert annotate(collected, "--pairs", "100", "--settings", str(path)) == 1
+    assert annotate(collected, "pairs=100", str(path)) == 1
     assert "did you mean 'prompt'" in capsys.readouterr().err
 
 
@@ -79,17 +107,26 @@ def test_finer_settings_come_from_a_file(collected, tmp_path, capsys):
     ("flags", "said"),
     [
         (["--annotator", "rule"], "did you mean 'rules'"),
-        (["--all"], "--skill and --all"),
-        (["--shard", "3/2"], "'3/2' is no share"),
-        (["--pairs", "0"], "--pairs"),
+        (["--skill", "all"], "transitions of corridor"),
+        (["--skill", "keyfindr"], "did you mean 'keyfinder'"),
+        (["--skill", ","], "no skill is named"),
+        (["--engine", "rey"], "did you mean 'ray'"),
+        (["--annotator", "llm", "--llm", NOBODY, "llm_settings.max_retries=0"], "127.0.0.1:9"),
+        (["export=/proc/x.parquet"], "/proc/x.parquet: cannot be written"),
+        (["run=/proc/x"], "/proc/x: cannot be written"),
+        (["store=/proc/x/s.sqlite"], "/proc/x/s.sqlite"),
+        (["llm_settings.max_in_flightt=3", "--annotator", "llm", "--llm", NOBODY], "max_in_flight"),
+        (["pairs=some"], "pairs"),
+        (["shard=3/2"], "'3/2' is no share"),
+        (["pairs=0"], "pairs"),
         (["--annotator", "llm", "--llm", "opnai:m@http://x"], "did you mean 'openai'"),
-        (["--annotator", "llm"], "no reply is recorded"),
+        (["--annotator", "llm"], "no language model is named"),
         (
-            ["--annotator", "llm", "--llm", "openai:m@http://127.0.0.1:9", "--max-cost", "1"],
+            ["--annotator", "llm", "--llm", NOBODY, "--max-cost", "1"],
             "prices are not known",
         ),
-        (["--merge", "/nonexistent"], "there is no such store"),
-        (["--data", "/nonexistent"], "there are no transitions here"),
+        (["merge=/nonexistent"], "there is no such store"),
+        (["data=/nonexistent"], "there are no transitions here"),
     ],
 )
 def test_mistakes_are_explained(collected, flags, said, capsys):
@@ -100,5 +137,5 @@ def test_mistakes_are_explained(collected, flags, said, capsys):
 def test_a_foreign_store_is_explained(collected, tmp_path, capsys):
     path = tmp_path / "s.sqlite"
     path.write_text("no database" * 500)
-    assert annotate(collected, "--store", str(path)) == 1
+    assert annotate(collected, f"store={path}") == 1
     assert "no store of judgements" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_skills_two_functions_are_written_together(place: Path, skill: str):
     content = Content.find(place / "content")
     written = content.skill(skill)
     assert written.folder == place / "content" / "skills" / skill
-    for name in ("initiation.py", "termination.py"):
+    for name in ("initiation.py", "termination.py", "success.toml"):
         assert (written.folder / name).read_bytes() == (SHIPPED / "skills" / skill / name).read_bytes()
     load_options(content.skills(written.spec.world))
     assert content.skill(skill).spec == Content((SHIPPED,)).skill(skill).spec

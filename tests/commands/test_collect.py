@@ -9,6 +9,8 @@ import pytest
 from maestro.cli import main
 from maestro.preferences.transitions import read_transitions
 
+HERE = ["--config", "workers=0"]
+
 
 @pytest.fixture(autouse=True)
 def _runs(tmp_path, monkeypatch):
@@ -17,13 +19,13 @@ def _runs(tmp_path, monkeypatch):
 
 
 def test_a_dataset_grows_and_says_what_it_holds(tmp_path, capsys):
-    assert main(["collect", "--skill", "opener", "--steps", "500", "--workers", "0"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "500", *HERE]) == 0
     out = capsys.readouterr().out
     folder = tmp_path / "runs" / "collect-corridor"
     assert "door" in out
-    assert f"Next: maestro annotate --skill opener --data {folder}" in out
+    assert f"Next: maestro annotate --skill opener --config data={folder}" in out
     before = read_transitions(folder).num_rows
-    assert main(["collect", "--skill", "opener", "--steps", "3000", "--workers", "2", "--json"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "3000", "--json", "--config", "workers=2"]) == 0
     card = json.loads(capsys.readouterr().out)
     assert card["steps"] >= 3000
     assert card["rows"] == read_transitions(folder).num_rows > before
@@ -32,8 +34,8 @@ def test_a_dataset_grows_and_says_what_it_holds(tmp_path, capsys):
 
 
 def test_another_seed_does_not_mix_in(capsys):
-    assert main(["collect", "--skill", "opener", "--steps", "100", "--workers", "0"]) == 0
-    assert main(["collect", "--skill", "opener", "--steps", "100", "--workers", "0", "--seed", "2"]) == 1
+    assert main(["collect", "--skill", "opener", "--steps", "100", *HERE]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "100", *HERE, "seed=2"]) == 1
     assert "started with seed = 0, and now seed = 2" in capsys.readouterr().err
 
 
@@ -43,22 +45,27 @@ def test_another_seed_does_not_mix_in(capsys):
         (["--skill", "opner"], "did you mean 'opener'"),
         (["--skill", "opener", "--all"], "--skill and --all"),
         (["--steps", "0"], "--steps: the value is 0"),
-        (["--skill", "opener", "--mix", "refrence:1"], "there is no policy 'refrence'"),
+        (["--skill", "opener", "--mix", "refrence:1"], "--mix: there is no policy 'refrence'"),
         (["--skill", "opener", "--engine", "rey"], "did you mean 'ray'"),
-        (["--ttyrecs", "/nonexistent"], "there are no recordings here"),
+        (["--config", "ttyrecs=/nonexistent"], "there are no recordings here"),
+        (["--config", "transitions=0"], "transitions"),
+        (["--config", "sed=1"], "did you mean 'seed'"),
+        (["--config", "seed"], "neither a file nor a key"),
+        (["--config", "nowhere.toml"], "the file does not exist"),
+        (["--skill", "opener", "--run", "/proc/x"], "/proc/x"),
     ],
 )
 def test_mistakes_are_explained(flags, said, capsys):
-    assert main(["collect", "--workers", "0", *flags]) == 1
+    assert main(["collect", *flags]) == 1
     assert said in capsys.readouterr().err
 
 
 def test_a_shard_that_was_cut_is_explained(tmp_path, capsys):
-    assert main(["collect", "--skill", "opener", "--steps", "900", "--workers", "0"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "900", *HERE]) == 0
     path = tmp_path / "runs" / "collect-corridor" / "shard-00001.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    assert main(["collect", "--skill", "opener", "--steps", "900", "--workers", "0"]) == 1
+    assert main(["collect", "--skill", "opener", "--steps", "900", *HERE]) == 1
     assert "delete it and every later shard" in capsys.readouterr().err
     for later in sorted(path.parent.glob("shard-*.parquet"))[1:]:
         later.unlink()
-    assert main(["collect", "--skill", "opener", "--steps", "900", "--workers", "0"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "900", *HERE]) == 0

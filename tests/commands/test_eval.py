@@ -130,6 +130,52 @@ def test_the_same_command_again_plays_nothing_twice(runs: Path, capsys: pytest.C
     assert len(list(runs.iterdir())) == 1
 
 
+def test_skills_are_told_apart_by_their_competence(capsys: pytest.CaptureFixture[str]):
+    assert evaluate("--episodes", "8", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    for skill in ("keyfinder", "opener"):
+        success = found["skills"][skill]["success"]
+        assert (success["mean"], success["reached"], success["tried"]) == (1.0, 8, 8)
+    assert found["skills"]["opener"]["total_activations"] == 8
+    assert found["refused_share"] == 0.0
+    assert evaluate("--episodes", "8") == 0
+    assert "keyfinder num_keys rose" in capsys.readouterr().out
+
+
+def test_records_of_an_older_release_are_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    here = tmp_path / "here"
+    assert evaluate("--episodes", "3", "--run", str(here)) == 0
+    old = records(here)
+    for record in old:
+        for use in record["skills"].values():
+            del use["success_is"], use["reached"]
+    (here / "episodes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+    assert evaluate("--episodes", "3", "--run", str(here)) == 0
+    capsys.readouterr()
+    assert evaluate("--episodes", "3", "--run", str(here), "--json") == 0
+    skill = json.loads(capsys.readouterr().out)["skills"]["opener"]
+    assert (skill["success"], skill["total_activations"]) == (None, 3)
+    assert evaluate("--episodes", "5", "--run", str(here), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["episodes"] == 5
+    assert found["skills"]["opener"]["success"]["tried"] == 2  # the two that were played anew
+
+
+def test_a_success_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    skill = tmp_path / "content" / "skills" / "opener"
+    shutil.copytree(ROOT / "skills" / "opener", skill)
+    for text, expected in (
+        ("any.door_opn = 'rose'", "did you mean 'door_open'"),
+        ("any.message = 'rose'", "message is no number"),
+        ("any.door_open = 'grew'", "the value is 'grew'"),
+        ("", "it says nothing"),
+        ("some.door_open = 'rose'", "unknown key 'some'"),
+    ):
+        (skill / "success.toml").write_text(text)
+        assert evaluate("--content", str(tmp_path / "content")) == 1
+        assert expected in capsys.readouterr().err
+
+
 def test_recorded_episodes_replay(tmp_path: Path):
     assert evaluate("--episodes", "3", "--policy", "random", "--run", str(tmp_path / "here")) == 0
     for number in range(3):
@@ -158,11 +204,14 @@ def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFix
     assert found["episodes"] == 6
     assert set(found["tasks"]) == set(found["success"]) == {"locked_door", "second_door"}
     assert (tmp_path / "both" / "second_door" / "episodes.jsonl").exists()
+    assert found["skills"]["opener"]["total_activations"] == 6
+    assert found["skills"]["opener"]["success"]["mean"] == 1.0
     assert 'id="second_door"' in Path(found["report"]).read_text()
     assert main(["eval", "--target", "locked_door,second_door", *arguments]) == 0
     table = capsys.readouterr().out
     assert "second_door" in table
     assert "compatible (95 %)" in table
+    assert "opener" in table
 
 
 def test_an_error_in_generated_code_ends_one_episode_and_is_shown(

@@ -7,6 +7,9 @@ import json
 import pytest
 
 from maestro.cli import main
+from maestro.commands.fit_reward import read_fit_config, show_cards
+from maestro.content import Content
+from maestro.rewards.files import load_card
 from maestro.rewards.threads import idle_processors, settle_threads
 
 
@@ -18,8 +21,8 @@ def runs(tmp_path, monkeypatch):
 
 
 def collected(runs) -> None:
-    assert main(["collect", "--skill", "opener", "--steps", "3000", "--workers", "0"]) == 0
-    assert main(["annotate", "--skill", "opener", "--pairs", "300"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "3000", "--config", "workers=0"]) == 0
+    assert main(["annotate", "--skill", "opener", "--config", "pairs=300"]) == 0
 
 
 def test_it_fits_what_collect_and_annotate_left_behind(runs, capsys):
@@ -47,6 +50,13 @@ def test_a_wrong_command_line_is_answered(runs, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+def test_settings_are_presets_files_and_keys_the_later_counting(tmp_path):
+    (tmp_path / "mine.toml").write_text("epochs = 7\nseed = 3\n")
+    found = read_fit_config(["paper", str(tmp_path / "mine.toml"), "epochs=5"])
+    assert (found.preset, found.learning_rate, found.epochs, found.seed) == ("paper", 1e-5, 5, 3)
+    assert read_fit_config([]).preset == "small"
+
+
 def test_a_device_that_is_not_there_and_a_bad_file_are_named(runs, capsys):
     collected(runs)
     capsys.readouterr()
@@ -71,10 +81,20 @@ def test_a_busy_machine_gets_one_thread(monkeypatch):
 
 
 def test_bench_fit_measures_both_presets(runs, capsys):
-    assert main(["collect", "--skill", "opener", "--steps", "3000", "--workers", "0"]) == 0
+    assert main(["collect", "--skill", "opener", "--steps", "3000", "--config", "workers=0"]) == 0
     capsys.readouterr()
     command = ["bench", "fit", "--data", str(runs / "collect-corridor"), "--skill", "opener"]
-    assert main([*command, "--pairs", "2000", "--repeats", "1", "--threads", "1", "--json"]) == 0
+    assert main([*command, "--pairs", "300", "--repeats", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["presets"]) == {"paper", "small"} and found["pairs_per_s"] > 0
-    assert 0 < found["presets"]["paper"]["distinct_messages"] <= 1
+    paper = found["presets"]["paper"]
+    assert 0 < paper["distinct_messages"] <= 1
+    assert paper["times_plain"] == pytest.approx(paper["pairs_per_s"] / paper["plain_pairs_per_s"])
+
+
+def test_a_model_that_would_pay_nothing_says_so(capsys):
+    card = load_card(Content.find().skill("merchant").folder / "reward")
+    show_cards([card])
+    assert capsys.readouterr().err == ""
+    show_cards([card.model_copy(update={"paid_share": 0.0})])
+    assert "merchant: no caption of the data would be paid" in capsys.readouterr().err

@@ -40,7 +40,7 @@ def test_lines_are_plain_and_not_too_many():
         clock.now += 11
         made.on_steps(1000)
     lines = stream.getvalue().splitlines()
-    assert lines[0] == "minetown: 0/2 episodes"
+    assert lines[0] == "minetown: 0/2 episodes, starting"
     assert 5 <= len(lines) <= 7
     assert "\x1b" not in stream.getvalue()
     assert lines[1] == "minetown: 0/2 episodes, 100 steps/s, 11 s so far, at most 3 min left"
@@ -80,3 +80,13 @@ def test_a_terminal_gets_a_bar():
 )
 def test_times_are_written_as_people_do(seconds: float, text: str):
     assert duration(seconds) == text
+
+
+def test_what_starting_takes_is_no_measure_of_the_time_left():
+    clock = Clock()
+    made, _ = progress(clock)
+    clock.now += 30
+    made.on_steps(500)
+    assert made.time_left_s() is None
+    made.on_steps(500)
+    assert made.time_left_s() is not None

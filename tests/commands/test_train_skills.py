@@ -11,7 +11,7 @@ from maestro.content import Content
 
 SETTINGS = """
 world = "corridor"
-steps = 3000
+collect_steps = 3000
 pairs = 400
 workers = 0
 [fit]
@@ -29,7 +29,11 @@ def runs(tmp_path, monkeypatch):
 
 
 def train(folder, *more: str) -> int:
-    return main(["train-skills", "--stage", "rewards", "--config", str(folder / "toy.toml"), *more])
+    flags = [word for word in more if "=" not in word]
+    settings = [word for word in more if "=" in word]
+    return main(
+        ["train-skills", "--stage", "rewards", *flags, "--config", str(folder / "toy.toml"), *settings]
+    )
 
 
 def test_a_dry_run_plans_and_does_nothing(runs, capsys):
@@ -39,6 +43,44 @@ def test_a_dry_run_plans_and_does_nothing(runs, capsys):
     assert plan["skills"] == dict.fromkeys(skills, "to do")
     assert plan["collect_steps"] == 3_000 and plan["questions"] == 400 * len(skills)
     assert plan["fits"] == len(skills) and plan["annotator"] == "rules"
+    assert not (runs / "runs").exists()
+
+
+def test_a_models_tokens_and_cost_are_planned_without_asking_it(runs, capsys):
+    llm = ["annotator=llm", "llm=openai:m@http://127.0.0.1:9/v1"]
+    assert train(runs, "--dry-run", *llm) == 0
+    out = capsys.readouterr().out
+    assert "to llm (openai:m@http://127.0.0.1:9/v1), at most about" in out and "prices are not known" in out
+    prices = ["annotation.llm_settings.price_prompt=2", "annotation.llm_settings.price_completion=10"]
+    assert train(runs, "--dry-run", "--json", *llm, *prices) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["questions"] == 2 * 400 * len(plan["skills"])
+    assert 2e-6 * plan["tokens"] < plan["cost"] < 10e-6 * plan["tokens"]
+    assert plan["seconds"]["annotate"] is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("annotator=rule", "did you mean 'rules'"),
+        ("mix=refrence:1", "there is no policy 'refrence'"),
+        ("fit.epoch=3", "did you mean 'epochs'"),
+        ("annotation.sed=1", "did you mean 'seed'"),
+        ("world=corridr", "has no skills"),
+        ("workers=-1", "workers"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(runs, setting, said, capsys):
+    assert train(runs, setting) == 1
+    assert said in capsys.readouterr().err
+    assert not (runs / "runs").exists()
+
+
+def test_a_wrong_model_is_said_before_any_work(runs, capsys):
+    assert train(runs, "annotator=llm", "llm=opnai:m@http://x") == 1
+    assert "did you mean 'openai'" in capsys.readouterr().err
+    assert train(runs, "annotator=llm") == 1
+    assert "no language model is named" in capsys.readouterr().err
     assert not (runs / "runs").exists()
 
 
@@ -73,10 +115,67 @@ def test_it_goes_from_nothing_to_models_skips_what_is_done_and_resumes_what_is_h
 def test_what_is_wrong_is_said(runs, capsys):
     assert train(runs, "--skill", "openre") == 1
     assert "opener" in capsys.readouterr().err
-    assert main(["train-skills", "--stage", "policy"]) == 2
+    assert main(["train-skills", "--stage", "polizy"]) == 2
     capsys.readouterr()
     (runs / "toy.toml").write_text("pairz = 3\n")
     assert train(runs) == 1
     assert "pairs" in capsys.readouterr().err
     assert main(["rewards", "--skill", "opener", "--run", str(runs / "none")]) == 1
     assert "no reward model" in capsys.readouterr().err
+
+
+POLICY = (
+    "policy.games.num_games=16", "policy.batch_size=512", "policy.rollout=16", "policy.network.core_size=16",
+    "policy.save_every_s=2",
+)  # fmt: skip
+
+
+def test_a_dry_run_of_everything_plans_the_policy_too(runs, capsys):
+    words = [
+        "train-skills",
+        "--steps",
+        "5000",
+        "--dry-run",
+        "--json",
+        "--config",
+        str(runs / "toy.toml"),
+        *POLICY,
+    ]
+    assert main([*words, "init=imitate", "imitate.steps=7000"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["fits"] == 3 and plan["imitation"] == {"steps": 7_000, "done": False}
+    assert plan["policy"]["steps"] == 5_000 and plan["policy"]["games"] == 32
+    assert main([*words, "policy.learning_rat=1"]) == 1
+    assert "did you mean 'learning_rate'" in capsys.readouterr().err
+    assert main([*words, "policy.games.seed=1"]) == 1
+    assert "the key seed alone" in capsys.readouterr().err
+    assert main(["train-skills", "--stage", "policy", "--config", "world=corridor", *POLICY]) == 1
+    assert "train-skills --stage rewards" in capsys.readouterr().err
+    assert not (runs / "runs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_one_command_goes_from_words_to_a_policy_that_plays(runs, capsys):
+    words = ["train-skills", "--steps", "5000", "--config", str(runs / "toy.toml"), *POLICY]
+    assert main(words) == 0
+    folder = runs / "runs" / "train-skills-corridor"
+    out = capsys.readouterr().out
+    assert f"Policy: {folder / 'skills' / 'policy'}" in out
+    card = json.loads((folder / "skills" / "policy" / "card.json").read_text())
+    assert card["world"] == "corridor" and card["steps"] > 5_000
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "Nothing is left to do" in out and "Nothing is left to train" in out
+    eval_words = [
+        "--target",
+        "locked_door",
+        "--policy",
+        "trained",
+        "--content",
+        str(folder),
+        "--episodes",
+        "2",
+    ]
+    assert main(["eval", *eval_words, "--workers", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 2

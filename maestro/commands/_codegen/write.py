@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maestro.commands._codegen.jobs import Job
-from maestro.content import CONTENT_VARIABLE, Content, shipped_root
+from maestro.content import CONTENT_VARIABLE, SUCCESS_FILE, Content, shipped_root
 from maestro.errors import RunError
 from maestro.options.load import VALIDATOR_VERSION, state_version
 from maestro.options.provenance import FILE_NAME, Origin, Provenance, hash_source, provenance_text
@@ -20,7 +20,7 @@ DEFAULT_ROOT = Path("content")
 TRANSCRIPT = "transcript.jsonl"
 TRANSCRIPTS = Path("transcripts")
 """Conversations that have not led to a good module lie apart: a folder without its module would be a broken skill."""
-DESCRIPTIONS = ("skill.toml", "task.toml", "training.toml")
+DESCRIPTIONS = ("skill.toml", SUCCESS_FILE, "task.toml", "training.toml")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,361 @@
+"""What `maestro train-policy` will do and what it will cost: found out before anything is begun."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import psutil
+from pydantic import model_validator
+
+from maestro.commands._progress import duration
+from maestro.commands._settings import read_settings
+from maestro.errors import ConfigError, RunError, TrainingError
+from maestro.learner.checkpoint import CheckpointFile, find_checkpoints, newest
+from maestro.learner.config import Pull, TrainConfig
+from maestro.learner.games import SkillGames
+from maestro.learner.network import ArraySpec, PolicyNetwork
+from maestro.learner.policy_file import CARD, load_card
+from maestro.learner.probes import ProbeConfig
+from maestro.learner.progress import read_metrics
+from maestro.learner.run_policy import INIT
+from maestro.runs import runs_root
+from maestro.specs import parse
+
+RATES = {("nethack", "paper"): 4_500, ("nethack", "small"): 9_000, ("nethack", "gpu"): 40_000}
+"""Steps per second of training on two cores of an AMD EPYC (family 26); "gpu", on 16 cores with an H200, is a guess."""
+CORRIDOR_RATE = 8_000
+PROCESS_BYTES, GAME_BYTES = 380e6, {"nethack": 5e6}
+"""Memory of a process with torch in it, and of a game: roughly what `top` showed."""
+MAY_DIFFER = (
+    "steps", "num_workers", "num_groups", "games.num_games", "batches_ahead", "device", "save_every_s",
+    "keep_checkpoints", "milestone_steps", "batch_size", "learning_rate", "entropy_coefficient", "pull", "probes",
+)  # fmt: skip
+"""Settings that may change when a run goes on. What each session used is in settings.jsonl."""
+
+
+class TrainPolicySettings(TrainConfig):
+    """What may stand after --config: everything of the training, and the probes."""
+
+    probes: ProbeConfig = ProbeConfig()
+
+    @model_validator(mode="after")
+    def _fits(self) -> TrainPolicySettings:
+        return self  # a file may speak of the pull and leave `init` to the flag; `training` checks the whole
+
+    def training(self) -> TrainConfig:
+        """Leave out what the processes that train need not know."""
+        return parse(self.model_dump(exclude={"probes"}), TrainConfig, where="--config")
+
+
+class Plan(NamedTuple):
+    """What is to be done."""
+
+    folder: Path
+    settings: TrainPolicySettings
+    steps: int
+    checkpoint: CheckpointFile | None
+    """Where training goes on."""
+    broken: list[Path]
+    """Checkpoints that were passed over because they cannot be read."""
+    skills: tuple[str, ...]
+    num_parameters: int
+    memory_bytes: float
+    available_bytes: float
+    disk_bytes: float
+    steps_per_s: float
+    measured: bool
+    """Whether the rate is this run's own."""
+    warnings: tuple[str, ...]
+
+    @property
+    def done(self) -> int:
+        """Count the steps that are behind."""
+        return self.checkpoint.env_steps if self.checkpoint else 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether nothing is left to train."""
+        return self.done >= self.steps
+
+    def identity(self) -> dict[str, Any]:
+        """Give what the run folder remembers."""
+        return {**self.settings.model_dump(mode="json"), "steps": self.steps}
+
+
+def read_train_settings(
+    words: Sequence[str],
+    preset: str | None,
+    seed: int | None,
+    init: str | None,
+    *,
+    pulled: bool | None = None,
+) -> TrainPolicySettings:
+    """Put --config and the flags that stand for keys together; raises ConfigError and SpecError.
+
+    `pulled` is whether the policy is pulled towards `init` where no setting says so; None: if it was made by imitation.
+    """
+    flags = [f"preset={preset}"] if preset else []
+    flags += [] if seed is None else [f"games.seed={seed}"]
+    if init is not None and init != "none":
+        world = read_settings([*words, *flags], TrainPolicySettings).games.world
+        flags += [f"init={json.dumps(str(find_init(init, world, preset or 'small')))}"]
+    settings = read_settings([*words, *flags], TrainPolicySettings)
+    pull_said = any(word.replace(" ", "").startswith("pull") for word in words) or settings.pull is not None
+    if (init == "imitate" if pulled is None else pulled) and not pull_said:
+        settings = settings.model_copy(update={"pull": Pull()})
+    return settings
+
+
+def find_init(init: str, world: str, preset: str) -> Path:
+    """Find the policy that --init means: that of `maestro imitate`, a folder, or a run; raises ConfigError."""
+    make = f"maestro imitate --world {world} --preset {preset}"
+    if init == "imitate":
+        place = runs_root() / f"imitate-{world}"
+        if not (place / "policy" / CARD).is_file():
+            raise ConfigError(
+                "there is no policy that was made by imitation",
+                where=str(place / "policy"),
+                expected=f"a folder with {CARD}",
+                hint=f"{make} makes it; or name a policy's folder with --init",
+            )
+        return (place / "policy").absolute()
+    path = Path(init).expanduser().absolute()
+    for folder in (path, path / "policy"):
+        if (folder / CARD).is_file():
+            return folder
+    if find_checkpoints(path, milestones=True):
+        return path
+    raise ConfigError(
+        f"{init!r} has no policy",
+        where="--init",
+        expected="none, imitate, a policy's folder, or a run of imitate or train-policy",
+        hint=f"{make} makes one",
+    )
+
+
+def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: bool = True) -> Plan:
+    """Look what there is and estimate what is left.
+
+    Starts one game to see that content, reward models and network fit together, so that whatever is missing is said
+    here: raises the MaestroError of what is wrong. `paid` off leaves the reward models out, which may be made later.
+    """
+    settings.training()  # raises what is wrong with the settings as a whole
+    _check_device(settings)
+    _check_init(settings, folder)
+    found = newest(folder)
+    one: dict[str, Any] = {"num_games": 1}
+    if not paid:
+        one["pay"] = settings.games.pay.model_copy(update={"intrinsic_scale": 0.0})
+    games = SkillGames(settings.games.model_copy(update=one))
+    try:
+        network = PolicyNetwork(settings.network, games.specs, len(games.skills), games.num_actions)
+        specs, skills = dict(games.specs), games.skills
+    finally:
+        games.close()
+    num_parameters = sum(weight.numel() for weight in network.parameters())
+    rate, measured = _rate(folder, settings)
+    return Plan(
+        folder,
+        settings,
+        steps,
+        found[0] if found else None,
+        found[2] if found else [],
+        skills,
+        num_parameters,
+        _memory(settings, specs, network.state_size, num_parameters),
+        _available(),
+        _disk(settings, num_parameters, steps),
+        rate,
+        measured,
+        tuple(_warnings(settings)),
+    )
+
+
+def check_memory(plan: Plan) -> None:
+    """Raise TrainingError where the memory will not do."""
+    if plan.memory_bytes > plan.available_bytes:
+        config = plan.settings
+        raise TrainingError(
+            f"training needs about {plan.memory_bytes / 1e9:.1f} GB of memory, and "
+            f"{plan.available_bytes / 1e9:.1f} GB are free",
+            where=f"{config.num_games} games in {config.num_workers} processes, batches of {config.batch_size:,}",
+            expected="a plan that fits",
+            hint="fewer num_workers, games.num_games or batch_size",
+        )
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """Put the plan into plain data."""
+    left = max(0, plan.steps - plan.done)
+    config = plan.settings
+    return {
+        "run": str(plan.folder),
+        "complete": plan.is_complete,
+        "steps": plan.steps,
+        "steps_done": plan.done,
+        "world": config.games.world,
+        "skills": list(plan.skills),
+        "games": config.num_games,
+        "workers": config.num_workers,
+        "batch": config.batch,
+        "rollout": config.rollout,
+        "parameters": plan.num_parameters,
+        "device": config.device,
+        "init": None if config.init is None else str(config.init),
+        "steps_per_s": round(plan.steps_per_s),
+        "seconds": round(left / plan.steps_per_s),
+        "memory_bytes": round(plan.memory_bytes),
+        "available_bytes": round(plan.available_bytes),
+        "disk_bytes": round(plan.disk_bytes),
+        "probes": config.probes.model_dump(mode="json"),
+        "warnings": list(plan.warnings),
+    }
+
+
+def show_plan(plan: Plan) -> None:
+    """Print the plan for people."""
+    told, config = describe(plan), plan.settings
+    if plan.is_complete:
+        print(f"Nothing is left to train: {plan.folder} has {plan.done:,} of {plan.steps:,} steps.")
+        return
+    lines = {
+        "steps": f"{plan.steps:,}" + (f", of which {plan.done:,} are done" if plan.done else ""),
+        "games": f"{told['games']} of {told['world']} in {_count(told['workers'], 'process', 'processes')}, "
+        f"skills {', '.join(plan.skills)}",
+        "network": f"preset {config.preset}, {plan.num_parameters:,} weights, on the {config.device.upper()}",
+        "begins": _beginning(plan),
+        "batch": f"{told['batch']:,} steps in stretches of {config.rollout}",
+        "speed": f"about {told['steps_per_s']:,} steps/s "
+        + ("(as before in this run)" if plan.measured else "(measured on two idle cores)"),
+        "time": f"about {duration(told['seconds'])}",
+        "memory": f"about {plan.memory_bytes / 1e9:.1f} GB of {plan.available_bytes / 1e9:.1f} GB that are free",
+        "disk": f"about {plan.disk_bytes / 1e6:,.0f} MB",
+    }
+    if config.probes.tasks:
+        probes = config.probes
+        lines["probes"] = f"{', '.join(probes.tasks)}: {probes.games} games every {probes.every:,} steps"
+    print(f"Plan (into {plan.folder}):")
+    for name, text in lines.items():
+        print(f"  {name:8} {text}")
+    for warning in plan.warnings:
+        print(f"maestro: warning: {warning}", file=sys.stderr)
+    for path in plan.broken:
+        print(f"maestro: warning: {path.name} cannot be read and is passed over", file=sys.stderr)
+    sys.stdout.flush()
+
+
+def _beginning(plan: Plan) -> str:
+    if plan.checkpoint is not None:
+        return f"where the run stopped, at {plan.done:,} steps"
+    if plan.settings.init is None:
+        return "with chance"
+    pull = plan.settings.pull
+    fading = "" if pull is None else f", pulled towards it for {pull.steps:,} steps"
+    return f"with {plan.settings.init}{fading}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _check_device(config: TrainConfig) -> None:
+    if config.device != "gpu":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ConfigError(
+            "a GPU is asked for and there is none",
+            where="device",
+            expected='device = "cpu", or a machine with a GPU that torch can use',
+            hint="--preset small, or --config device=cpu; `maestro doctor` says what torch sees",
+        )
+
+
+def _check_init(config: TrainConfig, folder: Path) -> None:
+    """Refuse a policy of another network or other features; the copy in the run counts where there is one."""
+    if config.init is None or find_checkpoints(folder):
+        return
+    place = folder / INIT if (folder / INIT / CARD).is_file() else config.init
+    if not (place / CARD).is_file():
+        return  # a run of training: its checkpoint is looked at when it is taken out
+    card = load_card(place)
+    hint = "give the --preset (and network settings) the policy was made with"
+    if card.features.name != config.games.features:
+        raise ConfigError(
+            f"the policy sees {card.features.name!r}",
+            where=str(place),
+            expected=f"the features {config.games.features!r}",
+            hint=hint,
+        )
+    ours, theirs = config.network.model_dump(), card.architecture.model_dump()
+    differing = [key for key in ours if key != "precision" and ours[key] != theirs[key]]
+    if differing:
+        key = differing[0]
+        raise ConfigError(
+            f"the policy's network has {key} = {theirs[key]}",
+            where=str(place),
+            expected=f"{key} = {ours[key]}",
+            hint=hint,
+        )
+
+
+def _warnings(config: TrainConfig) -> list[str]:
+    cores = len(os.sched_getaffinity(0))
+    found = []
+    if config.num_workers > cores:
+        found.append(
+            f"{config.num_workers} workers on {cores} cores: they take turns, and none gets faster by it"
+        )
+    return found
+
+
+def _rate(folder: Path, config: TrainConfig) -> tuple[float, bool]:
+    """Say how fast it will probably be, and whether this run has shown it."""
+    with contextlib.suppress(RunError):
+        rates = [record["steps_per_s"] for record in read_metrics(folder) if "steps_per_s" in record]
+        if rates:
+            return float(np.median(rates[-100:])), True
+    if config.games.world != "nethack":
+        return CORRIDOR_RATE, False
+    return RATES.get(("nethack", config.preset), RATES["nethack", "small"]), False
+
+
+def _memory(config: TrainConfig, specs: dict[str, ArraySpec], state_size: int, num_parameters: int) -> float:
+    """Estimate the bytes of all processes: torch in each, games, stretches on their way, weights."""
+    observation = sum(int(np.prod(spec.shape)) * np.dtype(spec.dtype).itemsize for spec in specs.values())
+    step = observation + 4 * state_size + 64
+    stretches = 2 * config.num_games + (config.batches_ahead + 3) * config.trajectories
+    processes = 3 + config.num_workers
+    weights = 4 * num_parameters * 8
+    activations = 12 * 1024 * config.batch
+    return (
+        processes * PROCESS_BYTES
+        + config.num_games * GAME_BYTES.get(config.games.world, 1e5)
+        + stretches * config.rollout * step
+        + weights
+        + (activations if config.device == "cpu" else 0.3 * activations)
+    )
+
+
+def _available() -> float:
+    """Give the bytes that are free, for this machine and for the container that this process may be in."""
+    free = float(psutil.virtual_memory().available)
+    with contextlib.suppress(OSError, ValueError):
+        limit = float(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = float(Path("/sys/fs/cgroup/memory.current").read_text())
+        free = min(free, limit - used)
+    return free
+
+
+def _disk(config: TrainConfig, num_parameters: int, steps: int) -> float:
+    """Estimate the bytes of the run: a checkpoint holds the weights and two moments of each."""
+    kept = config.keep_checkpoints + 1 + steps // config.milestone_steps
+    return 12 * num_parameters * kept + 4 * num_parameters + 5e6

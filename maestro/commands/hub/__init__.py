@@ -1,0 +1,1 @@
+"""Share trained policies through the Hugging Face hub."""

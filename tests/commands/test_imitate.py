@@ -1,0 +1,44 @@
+"""`maestro imitate`, as a user types it."""
+
+import json
+
+import pytest
+
+from maestro.cli import main
+
+FAST = ["--config", "games.num_games=8", "games.pay.intrinsic_scale=0", "kept=2", "network.core_size=16"]
+
+
+def test_a_policy_is_made_and_shown(tmp_path, capsys):
+    run = tmp_path / "mine"
+    assert main(["imitate", "--world", "corridor", "--steps", "1e3", "--run", str(run), *FAST]) == 0
+    shown = capsys.readouterr()
+    assert "keyfinder" in shown.out and f"--target locked_door --policy {run}/policy" in shown.out
+    assert "1,000 steps of the reference policy in corridor" in shown.err
+    assert (run / "policy" / "card.json").is_file()
+    assert main(["imitate", "--world", "corridor", "--steps", "1e3", "--run", str(run), "--json", *FAST]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"policy": f"{run}/policy", "steps": 1_024, "last": None}
+    assert main(["imitate", "--world", "corridor", "--run", str(run), "--seed", "1", *FAST]) == 1
+    assert "another" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--steps", "0"], "a whole number above 0"),
+        (["--steps", "1.5"], "a whole number above 0"),
+        (["--preset", "huge"], "one of paper, small, gpu"),
+        (["--world", "moon"], "unknown world 'moon'"),
+        (["--workers", "0"], "workers"),
+        (["--workers", "99999"], "processors for 99999 workers"),
+        (["--config", "learning_rat=1"], "learning_rate"),
+        (["--config", "games.num_games=0"], "num_games"),
+        (["--config", "sequence=1"], "sequence"),
+        (["--config", "device=cuda:7"], "cuda:7"),
+        (["--config", "games.features=smell"], "smell"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_played(tmp_path, capsys, words, told):
+    assert main(["imitate", "--run", str(tmp_path / "run"), *words]) == 1
+    assert told in capsys.readouterr().err
