@@ -161,6 +161,19 @@ def test_flags_that_do_not_exist_are_refused(probe, capsys):
     assert "--hwo" in "".join(capsys.readouterr())
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("--config a=1 --config b=2", "--config a=1 b=2"),
+        ("--config a=1 b=2 --json --config=c=3 --seed 4", "--config a=1 b=2 c=3 --json --seed 4"),
+        ("--seed 4", "--seed 4"),
+        ("--json --config f.toml", "--json --config f.toml"),
+    ],
+)
+def test_settings_may_be_given_in_several_places(typed, read):
+    assert cli._gathered(typed.split(), "--config") == read.split()
+
+
 def test_files_are_commands_and_folders_groups(probe, capsys):
     assert list(cli.commands(cli.COMMANDS_FOLDER)) == ["bench-all", "probe"]
     assert cli.main(["probe"]) == 0

@@ -76,6 +76,16 @@ def test_another_configuration_is_refused_and_the_run_is_unlocked(tmp_path):
             Run("one", config={"seed": 2}, root=tmp_path)
 
 
+def test_a_setting_in_a_table_is_named_and_may_differ_by_itself(tmp_path):
+    tables = [{"games": {"num": num, "seed": seed}, "pull": pull} for num, seed, pull in
+              ((1, 0, None), (2, 0, {"steps": 5}), (2, 1, None))]  # fmt: skip
+    differ = ["games.num", "pull"]
+    Run("one", config=tables[0], root=tmp_path, may_differ=differ).close()
+    Run("one", config=tables[1], root=tmp_path, may_differ=differ).close()
+    with pytest.raises(RunError, match=r"games\.seed = 0, and now games\.seed = 1"):
+        Run("one", config=tables[2], root=tmp_path, may_differ=differ)
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "a b"])
 def test_bad_names_are_refused(name, tmp_path):
     with pytest.raises(RunError, match="no name for a run"):

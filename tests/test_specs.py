@@ -94,7 +94,7 @@ def test_a_mistake_names_file_key_value_and_expectation(tmp_path, old, new, mess
 
 def test_a_table_where_a_value_is_wanted_and_the_reverse(tmp_path):
     with pytest.raises(
-        SpecError, match=r"reward: the value is 3. Expected: a table with quantile, count_exponent"
+        SpecError, match=r"reward: the value is 3. Expected: a table with quantile, certainty, threshold"
     ):
         load(tmp_path, SKILL.replace("[reward]\nquantile = 0.95", "reward = 3"), SkillSpec)
 

@@ -209,6 +209,11 @@ class Executive:
             return list(game.ended)
         return [*game.ended, self._activation(game, skill, None)]
 
+    def last_ended(self, index: int) -> Switch | None:
+        """Give the activation that ended last in the current (or last) episode of game `index`; None if none has."""
+        ended = self._games[index].ended
+        return ended[-1] if ended else None
+
     def account(self, index: int) -> dict[str, SkillAccount]:
         """Add up per skill the current (or last) episode of game `index`, up to the last state it was told of."""
         state = self._games[index].state

@@ -5,9 +5,11 @@ import time
 import pytest
 
 from maestro.content import Content
+from maestro.envs import feature_sets, make_features
 from maestro.envs.corridor import (
     ACTION,
     EAST,
+    FEATURE_SETS,
     OPEN,
     SUCCESS_TESTS,
     WEST,
@@ -196,3 +198,41 @@ def test_a_thousand_steps_take_milliseconds():
     for step in range(1_000):
         world.step([step % 2] * 16)
     assert time.perf_counter() - start < 2.0  # about 0.1 s when the machine is idle
+
+
+@pytest.mark.parametrize("name", sorted(FEATURE_SETS))
+def test_features_show_every_cell(name):
+    world = make_world(3, length=6, slip=0.0)
+    for game in range(3):
+        world.seed(game, game, game)
+    world.reset()
+    features = make_features(world, name)
+    assert features.name == name
+    features.begin(range(3))
+    vector = features.arrays["vector"]
+    before = vector[1].copy()
+    world.step([WEST, WEST, EAST])
+    features.update([0, 2])
+    assert (vector[1] == before).all()
+    for game in (0, 2):
+        cells = vector[game, :30].reshape(6, 5)
+        assert (cells.argmax(axis=1) == world.observation["cells"][game]).all() and (
+            cells.sum(axis=1) == 1
+        ).all()
+        assert vector[game, 30] == (world.states[game].num_keys > 0)
+    world.step([ACTION["wait"], OPEN, EAST])
+    features.update([2])
+    assert (
+        vector[2, 31:]
+        == [
+            "locked" in world.states[2].message and news == "locked"
+            for news in ("bump", "slip", "locked", "pick up")
+        ]
+    ).all()
+    features.update([])
+
+
+def test_features_have_names():
+    with pytest.raises(UnknownNameError, match="compas"):
+        make_features(make_world(1), "compas")
+    assert feature_sets("corridor") == FEATURE_SETS
