@@ -3,7 +3,7 @@
     maestro imitate
     maestro imitate --preset small --steps 20e6 --run runs/imitate-nethack
     maestro imitate --world corridor --steps 100e3 --config games.num_games=16
-    maestro imitate --config learning_rate=5e-4 dagger.share=0
+    maestro imitate --init skills/policy --config learning_rate=5e-4 dagger.begin=0 dagger.full=1
 
 Controllers play under the training policy over skills, in processes of their own, and the network learns to choose as they
 do; after a while it plays part of the games itself and is told what they would have done. That is the fastest way to a
@@ -18,6 +18,7 @@ value_coefficient, discount, average, temperature, dagger (share, begin, full, s
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Config:
     """Labelled steps to learn from, all sessions together; 20e6 may be written."""
     run: Path | None = None
     """Folder of the results; by default runs/imitate-<world> (or below MAESTRO_RUNS)."""
+    init: str | None = None
+    """What to begin with: "none" (chance, the default), a policy's folder, or a run."""
     seed: int = 0
     """Of dungeons and network."""
     workers: int | None = None
@@ -84,6 +87,7 @@ def run(config: Config) -> int:
 def _settings(config: Config) -> ImitateConfig:
     import torch
 
+    from maestro.commands._train_plan import find_init
     from maestro.learner.cloning import IMITATE_PRESETS, ImitateConfig
 
     torch.set_num_threads(1)
@@ -101,6 +105,8 @@ def _settings(config: Config) -> ImitateConfig:
         "games.world": config.world,
         "games.seed": config.seed,
     }
+    if config.init is not None and config.init != "none":
+        flags["init"] = json.dumps(str(find_init(config.init, config.world, config.preset)))
     words = [f"{key}={value}" for key, value in flags.items()]
     settings = read_settings([*config.config, *words], ImitateConfig)
     if config.workers is not None and config.workers > cores:

@@ -129,7 +129,7 @@ def train_planned(plan: Plan) -> Trained:
                 TrainingView(title) as view,
                 _told_of_stopping(view),
             ):
-                supervisor = Supervisor(folder, _with_init(config, folder), plan.steps)
+                supervisor = Supervisor(folder, config, plan.steps)
                 watcher = _Watcher(plan, writer, probes, view)
                 try:
                     supervisor.run(watcher.look)
@@ -258,19 +258,6 @@ def _told_of_stopping(view: TrainingView) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _with_init(config: Any, folder: Path) -> Any:
-    """Take the policy out where `init` is a run of training; the supervisor copies any other."""
-    from maestro.learner.policy_file import CARD, save_policy
-    from maestro.learner.run_policy import INIT, load_run_policy
-
-    if config.init is None or (config.init / CARD).is_file():
-        return config
-    copy = folder / INIT
-    if not (copy / CARD).is_file():
-        save_policy(copy, *load_run_policy(config.init))
-    return config.model_copy(update={"init": copy})
 
 
 def _steps_kept(folder: Path) -> int:

@@ -9,6 +9,7 @@ Shape letters: T time, N games, S numbers of recurrent state.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ class ImitateConfig(BaseModel):
     games: GamesConfig = Field(default_factory=GamesConfig)
     """World, features and payment; `num_games` are those of one process."""
     network: NetworkConfig = Field(default_factory=lambda: NETWORKS["small"])
+    init: Path | None = None
+    """Folder of a policy of the same network and features to begin with; None: chance."""
     steps: int = Field(default=20_000_000, ge=1)
     """Labelled steps to learn from."""
     seed: int = Field(default=0, ge=0)
@@ -118,6 +121,14 @@ class Learner:
         self.steps = self.updates = 0
         self.frequency = {"skill": np.ones(network.num_skills), "action": np.ones(network.num_actions)}
         """Running counts of steps by skill, and by the teacher's action."""
+
+    def begin_with(self, weights: dict[str, Tensor]) -> None:
+        """Take the weights of a policy, before the first step; raises RuntimeError where they do not fit."""
+        self.network.load_state_dict(weights)
+        with torch.no_grad():  # what is exported is divided by it again
+            for parameter in self.network.logits.parameters():
+                parameter *= self.config.temperature
+        self.mean_weights = torch.cat([p.detach().reshape(-1) for p in self.network.parameters()])
 
     def state(self) -> dict[str, Any]:
         """Give all that is needed to go on."""

@@ -11,22 +11,24 @@ from it is predicted: `agreement` is how often the likeliest action was the teac
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from maestro.errors import CheckpointError
+from maestro.errors import CheckpointError, PolicyFileError
 from maestro.learner.cloning import ImitateConfig, Learner, Outcome
 from maestro.learner.crew import Crew, Filled
 from maestro.learner.demonstrations import DemoSetup, flat_weights, make_games
 from maestro.learner.network import PolicyNetwork
-from maestro.learner.policy_file import describe
+from maestro.learner.policy_file import describe, load_policy
 from maestro.rewards.fit import device_named
 
 PUBLISH_EVERY = 32  # blocks after which the student in the games gets the network's weights
@@ -106,6 +108,8 @@ class Imitation:
         self.learner = Learner(config, network, device_named(config.device))
         self._random = np.random.default_rng([config.seed, 1])
         first_group = 0
+        if saved is None and config.init is not None:
+            self._begin_with(config.init)
         if saved is not None:
             self._take_up(saved)
             first_group = int(saved["next_group"])
@@ -179,6 +183,29 @@ class Imitation:
         )
         self._begin_report()
         return report
+
+    def _begin_with(self, init: Path) -> None:
+        """Take the weights of a policy's folder; raises PolicyFileError where it is damaged or does not fit."""
+        began = load_policy(init)
+        now = json.loads(json.dumps(self.description))
+        then = began.card.model_dump(mode="json")
+        theirs = {key: then[key] for key in ("features", "action_names")}
+        if theirs != {key: now[key] for key in theirs} or [s.name for s in began.card.skills] != self.skills:
+            raise PolicyFileError(
+                "the policy to begin with has other features, actions or skills",
+                where=str(init),
+                expected=f"the features {now['features']['name']!r} and the skills {', '.join(self.skills)}",
+                hint="give the --preset it was made with, or begin with none",
+            )
+        try:
+            self.learner.begin_with(began.network.state_dict())
+        except RuntimeError as error:
+            raise PolicyFileError(
+                f"the policy to begin with has another network: {str(error).splitlines()[0][:200]}",
+                where=str(init),
+                expected="the network of these settings",
+                hint="give the --preset it was made with, or begin with none",
+            ) from error
 
     def _take_up(self, saved: dict[str, Any]) -> None:
         for key, now in (("skills", list(self.skills)), ("features_version", self.features_version)):

@@ -27,13 +27,14 @@ from maestro.learner.demonstrations import put_weights
 from maestro.learner.imitate import Imitation, Report
 from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import PolicyCard, save_policy
+from maestro.learner.run_policy import INIT, chained, keep_init
 from maestro.runs import Run, read_config, versions
 
 CHECKPOINT, PREVIOUS = "imitation.pt", "imitation.previous.pt"
 POLICY = "policy"
 METRICS = "metrics"
 METHOD = "by imitation of reference skills written for this project"
-MAY_DIFFER = ("steps", "workers", "device", "save_every_s", "kept", "uses", "dagger", "temperature")
+MAY_DIFFER = ("init", "steps", "workers", "device", "save_every_s", "kept", "uses", "dagger", "temperature")
 """Settings that may change when a run goes on; none of them says what the network is or what it learns."""
 REPORT_EVERY_S = 10.0
 _CURVE_POINTS = 200
@@ -53,6 +54,7 @@ def run_imitation(
     where processes keep dying.
     """
     saved = load_checkpoint(run.folder)
+    config = config.model_copy(update={"init": keep_init(run.folder, None if saved else config.init)})
     with Imitation(config, saved) as imitation:
         told = kept = time.monotonic()
         with _kept_when_interrupted(run, imitation):
@@ -162,12 +164,11 @@ def _kept_when_interrupted(run: Run, imitation: Imitation) -> Iterator[None]:
 
 
 def _card(run: Run, imitation: Imitation) -> dict[str, Any]:
-    config = imitation.config
+    settings, steps = imitation.config.model_dump(mode="json"), imitation.learner.steps
+    method = f"{METHOD} ({steps:,} labelled steps)" if (run.folder / INIT).is_dir() else METHOD
     return {
         **imitation.description,
-        "method": METHOD,
-        "steps": imitation.learner.steps,
-        "training": {"imitation": config.model_dump(mode="json")},
+        **chained(run.folder, method, "imitation", settings, steps),
         "curves": {"imitation": _curve(run)},
         "made_with": versions(),
     }

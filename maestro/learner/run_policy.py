@@ -16,7 +16,14 @@ from maestro.learner.checkpoint import choose, network_weights
 from maestro.learner.config import TrainConfig
 from maestro.learner.games import SkillGames
 from maestro.learner.network import ArraySpec, PolicyNetwork
-from maestro.learner.policy_file import CARD, describe, load_card, load_policy, weights_name
+from maestro.learner.policy_file import (
+    CARD,
+    describe,
+    load_card,
+    load_policy,
+    save_policy,
+    weights_name,
+)
 from maestro.runs import write_atomically
 
 INIT = "init"
@@ -24,20 +31,40 @@ DESCRIPTION = "policy.json"
 TASK = "task.json"
 
 
-def keep_init(run: Path, config: TrainConfig) -> TrainConfig:
-    """Copy the policy of `config.init` into the run, once, and return the configuration that begins with the copy.
+def keep_init(run: Path, init: Path | None) -> Path | None:
+    """Copy the policy to begin with into the run, once, and return where the copy is; None where there is none.
 
-    Raises PolicyFileError for a policy that cannot be loaded.
+    `init` is a policy's folder, or a run of training, whose newest policy is taken out. Raises PolicyFileError for a
+    policy that cannot be loaded, CheckpointError for such a run.
     """
-    if config.init is None:
-        return config
+    if init is None:
+        return None
     copy = run / INIT
-    if not (copy / CARD).is_file():
-        card = load_policy(config.init).card
+    if (copy / CARD).is_file():
+        return copy
+    if (init / CARD).is_file():
+        card = load_policy(init).card
         copy.mkdir(parents=True, exist_ok=True)
         for name in (weights_name(card), CARD):  # the card last: it makes the copy count
-            shutil.copyfile(config.init / name, copy / name)
-    return config.model_copy(update={"init": copy})
+            shutil.copyfile(init / name, copy / name)
+    else:
+        save_policy(copy, *load_run_policy(init))
+    return copy
+
+
+def chained(run: Path, method: str, name: str, settings: dict[str, Any], steps: int) -> dict[str, Any]:
+    """Give the part of a card that says how a policy came about, with what the policy of <run>/init had behind it.
+
+    `steps` are those of this run; `settings` are recorded as `training[name]`.
+    """
+    training: dict[str, Any] = {}
+    if (run / INIT / CARD).is_file():
+        began = load_card(run / INIT)
+        method += f", begun with: {began.method}"
+        training, steps = dict(began.training), steps + began.steps
+        name += f" from step {began.steps}"
+        settings = {**settings, "init": INIT}  # where it lay is nobody's business
+    return {"method": method, "steps": steps, "training": {**training, name: settings}}
 
 
 def describe_run(run: Path, games: SkillGames, config: TrainConfig) -> None:
@@ -77,14 +104,7 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
             f"the checkpoint is of another network: {str(error).splitlines()[0]}", where=str(found.path)
         ) from error
     method = f"reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
-    training, steps = {}, found.env_steps
-    if (run / INIT / CARD).is_file():
-        began = load_card(run / INIT)
-        method += f", begun with: {began.method}"
-        training, steps = dict(began.training), steps + began.steps
-    training[f"reinforcement learning from step {steps - found.env_steps}"] = {
-        **config.model_dump(mode="json"),
-        "init": None if config.init is None else INIT,  # where it lay is nobody's business
-        "steps": found.env_steps,
-    }
-    return network.eval(), {**about, "method": method, "steps": steps, "training": training}
+    settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
+    return network.eval(), {
+        **about, **chained(run, method, "reinforcement learning", settings, found.env_steps)
+    }  # fmt: skip

@@ -105,7 +105,7 @@ class Supervisor:
         forget_fault(self.folder)
         path = self.folder / TASK
         start = json.loads(path.read_text(encoding="utf-8"))["start"] + 1 if path.exists() else 0
-        config = keep_init(self.folder, self.config)
+        config = self.config.model_copy(update={"init": keep_init(self.folder, self.config.init)})
         task = {"config": config.model_dump(mode="json"), "steps": self.steps, "start": start}
         write_atomically(path, json.dumps(task, indent=2) + "\n")
         with open(self.folder / LOG, "ab") as log:

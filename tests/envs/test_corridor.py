@@ -197,7 +197,7 @@ def test_a_thousand_steps_take_milliseconds():
     start = time.perf_counter()
     for step in range(1_000):
         world.step([step % 2] * 16)
-    assert time.perf_counter() - start < 2.0  # about 0.1 s when the machine is idle
+    assert time.perf_counter() - start < 5.0  # about 0.1 s when the machine is idle
 
 
 @pytest.mark.parametrize("name", sorted(FEATURE_SETS))

@@ -192,4 +192,4 @@ with load_chat_model({server.spec!r}) as model:
     process.send_signal(signal.SIGINT)
     said, complaints = process.communicate(timeout=30)
     assert (said, complaints, process.returncode) == ("interrupted 0\n", "", 0)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15

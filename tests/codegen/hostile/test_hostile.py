@@ -143,7 +143,7 @@ def test_contained_where_it_runs(name, yard, outcomes):
     assert SECRET not in str(outcome)
     assert not [each for each in outcome.answers if isinstance(each, Returned) and "HARM" in str(each.value)]
     assert yard.harm() == []
-    assert seconds < LIMITS.wall_s + 2.0
+    assert seconds < LIMITS.wall_s + 10
 
 
 def test_a_harmless_program_is_answered_under_the_same_limits(contracts):

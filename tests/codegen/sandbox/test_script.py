@@ -151,7 +151,7 @@ def test_failures_have_reasons(ask, source, reason):
     assert isinstance(failure, SandboxFailure)
     assert failure.reason == reason
     assert str(failure).startswith(f"{reason}: ")
-    assert failure.duration_s < LIMITS.wall_s + 1
+    assert failure.duration_s < LIMITS.wall_s + 10
 
 
 def test_a_failure_carries_the_answers_before_it(contracts):
