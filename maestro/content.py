@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from maestro.errors import ContentError, UnknownNameError
-from maestro.specs import NAME_PATTERN, NAME_RULE, SkillSpec, TaskSpec, TrainingSpec, load_toml
+from maestro.specs import NAME_PATTERN, NAME_RULE, PolicySpec, SkillSpec, TaskSpec, TrainingSpec, load_toml
 
 CONTENT_VARIABLE = "MAESTRO_CONTENT"
 FOLDERS = ("skills", "prompts", "meta_policies")
@@ -58,7 +58,7 @@ class TrainingContent:
 
     name: str
     folder: Path
-    spec: TrainingSpec
+    spec: PolicySpec
     code_seed: int | None = None
     """Which of several generated policies is meant: None for the one in the folder itself."""
 
@@ -158,18 +158,23 @@ class Content:
         """Give one task; raises UnknownNameError with suggestions."""
         return _pick("task", name, self.tasks())
 
-    def training(self, world: str = "nethack") -> TrainingContent:
-        """Give the training policy of `world`: the folder of meta_policies whose training.toml names that world.
+    def training(self, world: str = "nethack", name: str | None = None) -> TrainingContent:
+        """Give a training policy of `world`: the one of that name, or else the world's default.
 
-        Raises UnknownNameError when the world has none.
+        It is a folder of meta_policies whose training.toml names that world. Raises UnknownNameError when there is none.
         """
-        found: dict[str, TrainingContent] = {}
-        for name, folder in self._folders("meta_policies"):
+        specs: dict[str, TrainingSpec] = {}
+        policies: list[TrainingContent] = []
+        for folder_name, folder in self._folders("meta_policies"):
             if (folder / "training.toml").is_file():
-                policy = TrainingContent(name, folder, load_toml(folder / "training.toml", TrainingSpec))
-                _check_name(policy)
-                found.setdefault(policy.spec.world, policy)
-        return _pick("world with a training policy", world, found)
+                spec = specs[folder_name] = load_toml(folder / "training.toml", TrainingSpec)
+                policies.append(TrainingContent(folder_name, folder, spec))
+                _check_name(policies[-1])
+        if name is not None:
+            known = {policy.name: policy for policy in policies if policy.spec.world == world}
+            return _pick(f"training policy of {world}", name, known)
+        defaults = {policy.spec.world: policy for policy in reversed(policies) if specs[policy.name].default}
+        return _pick("world with a training policy", world, defaults)
 
     def prompt_folders(self) -> tuple[Path, ...]:
         """List the prompt folders that exist, in search order."""

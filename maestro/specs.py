@@ -152,7 +152,7 @@ class Published(_Spec):
     source: Text
 
 
-class TrainingSpec(_Spec):
+class PolicySpec(_Spec):
     """What any policy over skills needs: an instruction, a world, a step budget and a fallback skill."""
 
     name: Name
@@ -164,7 +164,14 @@ class TrainingSpec(_Spec):
     """Skill that runs instead when the policy chooses one that may not start."""
 
 
-class TaskSpec(TrainingSpec):
+class TrainingSpec(PolicySpec):
+    """One training policy over skills, as its training.toml describes it."""
+
+    default: bool = True
+    """Whether it is the one its world is trained under where no other is named; false for another curriculum."""
+
+
+class TaskSpec(PolicySpec):
     """One task, as its task.toml describes it."""
 
     success: SuccessSpec

@@ -47,6 +47,8 @@ def test_all_shipped_content_can_be_read():
     assert list(content.tasks("corridor")) == ["locked_door"]
     assert content.training().spec.world == "nethack"
     assert content.training("corridor").name == "corridor_training"
+    assert content.training().name == "training"
+    assert content.training("nethack", "deep_training").spec.max_steps == 10_000
 
 
 def test_every_shipped_file_that_is_named_exists_and_fallbacks_are_skills():
@@ -145,6 +147,10 @@ def test_unknown_names_are_answered_with_suggestions():
         content.skill("descend")
     with pytest.raises(UnknownNameError, match="unknown world"):
         content.training("chess")
+    with pytest.raises(UnknownNameError, match="did you mean 'deep_training'"):
+        content.training("nethack", "deep_trainin")
+    with pytest.raises(UnknownNameError, match="training policy of corridor"):
+        content.training("corridor", "deep_training")
 
 
 def test_named_folders_must_exist_and_hold_content(tmp_path, monkeypatch):

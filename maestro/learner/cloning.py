@@ -67,8 +67,8 @@ class ImitateConfig(BaseModel):
     """The same for the teacher's actions: prayers are one step in ten thousand, and what a hero lives by."""
     value_coefficient: float = Field(default=0.25, ge=0)
     """Of the critic's loss, where the games pay; 0 leaves the critic as it was born."""
-    discount: float = Field(default=0.99, gt=0, le=1)
-    """Of the rewards that the critic predicts."""
+    discount: float = Field(default=0.999, gt=0, le=1)
+    """Of the rewards that the critic predicts: that of the training to come."""
     average: float = Field(default=0.998, ge=0, lt=1)
     """Weight of the past in the running mean of weights that is exported; 0 exports the last weights."""
     temperature: float = Field(default=0.7, gt=0)
@@ -103,6 +103,7 @@ class ImitateConfig(BaseModel):
 
 
 IMITATE_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"discount": 0.99},
     "gpu": {"device": "cuda", "workers": 14, "blocks": 4, "uses": 1.0, "kept": 0},
 }
 """What goes with a preset's network where nothing else is said."""

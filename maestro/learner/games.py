@@ -45,6 +45,8 @@ class GamesConfig(BaseModel):
     num_games: int = Field(default=64, ge=1)
     features: str = "compass"
     """Which of the world's feature sets the network sees."""
+    training: str | None = None
+    """Training policy over skills that directs the games, by name: a curriculum; None: the world's default."""
     max_steps: int | None = Field(default=None, ge=1)
     """Steps after which an episode is truncated; None: as the training policy's training.toml says."""
     options: dict[str, Any] = {}
@@ -321,7 +323,7 @@ class SkillGames:
 
 def world_options(config: GamesConfig, content: Content) -> dict[str, Any]:
     """Give the options the games' world is made with."""
-    max_steps = config.max_steps or content.training(config.world).spec.max_steps
+    max_steps = config.max_steps or content.training(config.world, config.training).spec.max_steps
     usual = getattr(load_world_module(config.world), "TRAINING_OPTIONS", {})
     return {**usual, "max_steps": max_steps, **config.options}
 
@@ -342,7 +344,7 @@ def _options(
     """Give options, maker of policies and fallback: the training policy's, or those of a skill trained alone."""
     alone = config.pay.skill
     if alone is None:
-        training = content.training(config.world)
+        training = content.training(config.world, config.training)
         skills = content.skills(config.world)
         return load_options(skills), load_policy(training, skills), training.spec.fallback
     goal = find_goal(content, alone)

@@ -190,7 +190,9 @@ class Imitation:
         now = json.loads(json.dumps(self.description))
         then = began.card.model_dump(mode="json")
         theirs = {key: then[key] for key in ("features", "action_names")}
-        if theirs != {key: now[key] for key in theirs} or [s.name for s in began.card.skills] != self.skills:
+        if theirs != {key: now[key] for key in theirs} or [s.name for s in began.card.skills] != list(
+            self.skills
+        ):
             raise PolicyFileError(
                 "the policy to begin with has other features, actions or skills",
                 where=str(init),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maestro.errors import CheckpointError
-from maestro.learner.checkpoint import choose, network_weights
+from maestro.learner.checkpoint import choose, find_checkpoints, network_weights
 from maestro.learner.config import TrainConfig
 from maestro.learner.games import SkillGames
 from maestro.learner.network import ArraySpec, PolicyNetwork
@@ -42,13 +42,13 @@ def keep_init(run: Path, init: Path | None) -> Path | None:
     copy = run / INIT
     if (copy / CARD).is_file():
         return copy
-    if (init / CARD).is_file():
-        card = load_policy(init).card
-        copy.mkdir(parents=True, exist_ok=True)
-        for name in (weights_name(card), CARD):  # the card last: it makes the copy count
-            shutil.copyfile(init / name, copy / name)
-    else:
+    if find_checkpoints(init, milestones=True):
         save_policy(copy, *load_run_policy(init))
+        return copy
+    card = load_policy(init).card
+    copy.mkdir(parents=True, exist_ok=True)
+    for name in (weights_name(card), CARD):  # the card last: it makes the copy count
+        shutil.copyfile(init / name, copy / name)
     return copy
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from maestro.errors import CheckpointError, RunError, TrainingError
+from maestro.errors import CheckpointError, PolicyFileError, RunError, TrainingError
 from maestro.learner.cloning import ImitateConfig, Learner
 from maestro.learner.demonstrations import flat_weights, put_weights
 from maestro.learner.imitation_run import (
@@ -69,6 +70,33 @@ def test_it_leaves_a_policy_and_goes_on_exactly_where_it_was(tmp_path):
     assert imitate(tmp_path, steps=3_072).steps == 3_072  # nothing is left to do
     with pytest.raises(RunError, match="learning_rate"):
         imitate(tmp_path, learning_rate=0.5)
+
+
+def test_it_begins_with_a_policy_and_tells_so(tmp_path):
+    imitate(tmp_path / "first", temperature=0.5)
+    init = tmp_path / "first" / "it" / POLICY
+    card = imitate(tmp_path / "second", init=init, steps=BLOCK, temperature=0.5, learning_rate=1e-9)
+    assert card.steps == 2_560 + BLOCK
+    assert "(256 labelled steps), begun with: by imitation" in card.method
+    assert list(card.training) == ["imitation", "imitation from step 2560"]
+    assert card.training["imitation from step 2560"]["init"] == "init"
+    before, after = load_policy(init).network, load_policy(tmp_path / "second" / "it" / POLICY).network
+    for old, new in zip(before.parameters(), after.parameters(), strict=True):
+        assert torch.allclose(old, new, atol=1e-5)
+    shutil.rmtree(init)
+    assert imitate(
+        tmp_path / "second", init=init, steps=2 * BLOCK, temperature=0.5, learning_rate=1e-9
+    ).steps == (2_560 + 2 * BLOCK)  # it stands alone
+
+
+def test_a_policy_that_does_not_fit_is_no_beginning(tmp_path):
+    imitate(tmp_path / "first", steps=BLOCK)
+    init = tmp_path / "first" / "it" / POLICY
+    wider = {**SETTINGS["network"], "core_size": 32}
+    with pytest.raises(PolicyFileError, match="another network"):
+        imitate(tmp_path / "second", init=init, network=wider)
+    with pytest.raises(PolicyFileError):
+        imitate(tmp_path / "third", init=tmp_path / "nothing")
 
 
 def test_the_policy_is_surer_than_it_was_fitted_to(tmp_path):
