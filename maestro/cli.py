@@ -8,22 +8,26 @@ A command is one file `maestro/commands/<name>.py` (or `<group>/<name>.py`, type
 
 Nothing but the chosen command is imported, so that help appears at once. Files that begin with `_` are no commands.
 
-Exit codes: 0 done, 1 a fault the user can mend, 2 a mistyped command line, 130 Ctrl-C, 141 the reader went away.
+Exit codes: 0 done, 1 a fault the user can mend, 2 a mistyped command line, 130 Ctrl-C (or SIGTERM, by which clusters and
+containers end a job: it is answered alike, so that checkpoints are written), 141 the reader went away.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import io
 import json
 import os
 import shutil
+import signal
 import sys
 import textwrap
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 import maestro
 from maestro.errors import DependencyError, MaestroError, suggestion
@@ -39,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a latin-1 terminal shows "?" for what it lacks
     try:
-        code = _dispatch(arguments)
+        with _sigterm_answered():
+            code = _dispatch(arguments)
         sys.stdout.flush()
         return code
     except MaestroError as error:
@@ -54,6 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The interpreter flushes stdout once more at exit and would complain then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
+
+
+@contextlib.contextmanager
+def _sigterm_answered() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, also where the shell that started this ignores Ctrl-C."""
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before != signal.SIG_DFL:
+        yield
+        return
+    parent = os.getpid()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != parent:  # a forked worker: it is ended by SIGTERM, and at once
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def commands(folder: Path = COMMANDS_FOLDER) -> dict[str, Path]:

@@ -212,11 +212,12 @@ def test_a_missing_package_is_named(probe, capsys):
     assert "'package_that_is_not_there' is not installed" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_answered_calmly(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_are_answered_calmly(tmp_path, how):
     process = probe_process(tmp_path, "wait")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert err == "\nmaestro: stopped. Whatever was recorded is kept.\n"

@@ -154,7 +154,8 @@ def test_probes_play_tasks_without_stopping_training(runs, capsys):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_one_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(runs):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_one_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(runs, how):
     words = [
         sys.executable,
         "-m",
@@ -171,7 +172,7 @@ def test_one_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(runs):
         _wait_for(lambda: _steps_told(folder) > 5_000, command)
         second = subprocess.run(words, capture_output=True, text=True)
         assert second.returncode == 1 and "being written by another process" in second.stderr
-        command.send_signal(signal.SIGINT)
+        command.send_signal(how)
         _, err = command.communicate(timeout=120)
     assert command.returncode == 130
     kept = find_checkpoints(folder)[-1].env_steps

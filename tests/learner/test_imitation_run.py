@@ -171,7 +171,7 @@ def test_no_number_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_killed_it_goes_on_and_leaves_no_process(tmp_path, how):
     words = ["games.num_games=8", "games.pay.intrinsic_scale=0", "save_every_s=0.2", "kept=2"]
     command = [
@@ -194,7 +194,7 @@ def test_killed_it_goes_on_and_leaves_no_process(tmp_path, how):
         time.sleep(0.1)
     process.send_signal(how)
     process.communicate(timeout=30)
-    assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
     deadline = time.monotonic() + 10
     while _members(process.pid):
         assert time.monotonic() < deadline, _members(process.pid)
