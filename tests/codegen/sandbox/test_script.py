@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -267,18 +268,31 @@ def test_bubblewrap_goes_around_it_where_it_works(contracts):
     assert outcome.answers[0].value == 1
 
 
-def test_a_harmless_program_costs_less_than_150_ms(contracts: dict[str, Contract], policy: str):
-    """The best of several, and of wall clock less what other processes kept this machine from doing."""
+def test_a_harmless_program_costs_no_more_than_ten_starts_of_python(
+    contracts: dict[str, Contract], policy: str
+):
+    """About three on the machine of docs/benchmarks.md (33 to 74 ms); processor time, and the best of several."""
     test = "def test_a():\n    assert Policy().toward(State(depth=1)) == 'descender'\n"
     requests = [New(), Call("select_skill", (StateValue({}), None, frozenset())), RunTest(test)]
-    times = []
+
+    def worked_s(what: Callable[[], object]) -> float:
+        before = _processor_s()
+        what()
+        return _processor_s() - before
+
+    program, bare = [], []
     for _ in range(6):
-        start, before = time.perf_counter(), os.times()
-        assert isinstance(run(policy, requests, contracts["policy"]), SandboxResult)
-        after = os.times()
-        worked = sum(after[:4]) - sum(before[:4])  # own and children's processor time
-        times.append(min(time.perf_counter() - start, worked + 0.03))
-    assert min(times) < 0.15
+        bare.append(worked_s(lambda: subprocess.run([sys.executable, "-I", "-c", "import json"], check=True)))
+        program.append(worked_s(lambda: run(policy, requests, contracts["policy"])))
+    assert isinstance(run(policy, requests, contracts["policy"]), SandboxResult)
+    print(f"{min(program) * 1e3:.0f} ms; a start of Python {min(bare) * 1e3:.0f} ms")
+    assert min(program) < 10 * min(bare)
+
+
+def _processor_s() -> float:
+    """Give the processor time of this process and of its children that ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def test_the_inside_imports_little():
