@@ -60,7 +60,7 @@ def chained(run: Path, method: str, name: str, settings: dict[str, Any], steps: 
     training: dict[str, Any] = {}
     if (run / INIT / CARD).is_file():
         began = load_card(run / INIT)
-        method += f", begun with: {began.method}"
+        method = f"{began.method}, then {method}"
         training, steps = dict(began.training), steps + began.steps
         name += f" from step {began.steps}"
         settings = {**settings, "init": INIT}  # where it lay is nobody's business
@@ -103,7 +103,7 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
         raise CheckpointError(
             f"the checkpoint is of another network: {str(error).splitlines()[0]}", where=str(found.path)
         ) from error
-    method = f"reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
+    method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
     settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
     return network.eval(), {
         **about, **chained(run, method, "reinforcement learning", settings, found.env_steps)

@@ -18,6 +18,7 @@ from maestro.learner.demonstrations import flat_weights, put_weights
 from maestro.learner.imitation_run import (
     CHECKPOINT,
     MAY_DIFFER,
+    METHOD,
     POLICY,
     PREVIOUS,
     load_checkpoint,
@@ -77,7 +78,7 @@ def test_it_begins_with_a_policy_and_tells_so(tmp_path):
     init = tmp_path / "first" / "it" / POLICY
     card = imitate(tmp_path / "second", init=init, steps=BLOCK, temperature=0.5, learning_rate=1e-9)
     assert card.steps == 2_560 + BLOCK
-    assert "(256 labelled steps), begun with: by imitation" in card.method
+    assert card.method == f"{METHOD}, then {METHOD} (256 labelled steps)"
     assert list(card.training) == ["imitation", "imitation from step 2560"]
     assert card.training["imitation from step 2560"]["init"] == "init"
     before, after = load_policy(init).network, load_policy(tmp_path / "second" / "it" / POLICY).network
