@@ -11,7 +11,7 @@ from rich.table import Table
 
 from maestro.commands._output import console
 from maestro.evaluation.episode import EpisodeRecord
-from maestro.evaluation.summary import format_estimate, format_share, format_skill_success
+from maestro.evaluation.summary import code_name, format_estimate, format_share, format_skill_success
 
 MAX_ERRORS = 5
 _NAMES = {
@@ -54,31 +54,55 @@ def print_one(figures: dict[str, Any], records: Sequence[EpisodeRecord]) -> None
 
 
 def print_several(
-    all_figures: Sequence[dict[str, Any]], skill_figures: dict[str, Any], overview: Path
+    all_figures: Sequence[dict[str, Any]],
+    together: dict[str, dict[str, Any]],
+    skill_figures: dict[str, Any],
+    overview: Path,
 ) -> None:
-    """Print one line a task, the skills' figures over all tasks together, and where the report is."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("task", "games", "true (95 %)", "compatible (95 %)", "published"):
-        table.add_column(heading, overflow="fold")
-    for figures in all_figures:
-        success, kind = figures["success"], figures["kind"]
-        table.add_row(
-            figures["target"] + ("" if figures["complete"] else " (cut short)"),
-            str(figures["episodes"]),
-            *(
-                format_estimate(row, kind)
-                for row in (success["true"], success["compatible"], figures["published"])
-            ),
+    """Print one line a task, the skills' figures over all tasks together, and where the report is.
+
+    `together` has each task's figures over its code seeds, if there are several; each seed then has a line of its own.
+    """
+    lines = [
+        (
+            figures["target"]
+            + (f", code {code_name(figures['code_seed'])}" if together else "")
+            + ("" if figures["complete"] else " (cut short)"),
+            figures,
         )
+        for figures in all_figures
+    ]
     out = console()
-    out.print(table)
+    out.print(_tasks_table(lines))
     out.print()
+    if together:
+        out.print(
+            _tasks_table([(f"{name}, {row['code_seeds']} codes", row) for name, row in together.items()])
+        )
+        out.print("Intervals of several codes are over policies and episodes.\n", style="dim")
     _print_competence(skill_figures)
     for figures in all_figures:
         if figures["errors"]:
             out.print(f"\n[bold]{figures['target']}[/]")
             _print_errors(figures)
     out.print(f"\nreport  {overview}", soft_wrap=True, markup=False)
+
+
+def _tasks_table(lines: Sequence[tuple[str, dict[str, Any]]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in ("task", "games", "true (95 %)", "compatible (95 %)", "published"):
+        table.add_column(heading, overflow="fold")
+    for label, figures in lines:
+        success, kind = figures["success"], figures["kind"]
+        table.add_row(
+            label,
+            str(figures["episodes"]),
+            *(
+                format_estimate(row, kind)
+                for row in (success["true"], success["compatible"], figures["published"])
+            ),
+        )
+    return table
 
 
 def _head(figures: dict[str, Any]) -> str:

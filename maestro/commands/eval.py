@@ -4,11 +4,13 @@
     maestro eval --target delphi --episodes 200 --seed 1
     maestro eval --target buc,price --policy random --json
     maestro eval --target all --run results
+    maestro eval --target delphi --code-seed own,1,2
 
 Every episode is recorded as it ends. Stopped at any point, the same command continues where it was; with more
 --episodes it plays the missing ones. Episode i starts from the same seeds whatever the task, the policy and the number
 of workers. The figures come with 95 % intervals, and the published row stands beside them. Each skill is told by its
-own: time, starts, success, refused starts. The run's folder keeps an HTML report and every episode, for `maestro
+own: time, starts, success, refused starts. Of several code seeds each is told by itself, and all of a task together,
+with an interval over policies and episodes. The run's folder keeps an HTML report and every episode, for `maestro
 watch`.
 """
 
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple
 from maestro.commands._evaluation_table import print_one, print_several
 from maestro.commands._output import print_json
 from maestro.commands._progress import EpisodeProgress
-from maestro.content import Content
+from maestro.content import Content, TaskContent
 from maestro.envs import features_compile_first
 from maestro.errors import RunError, SpecError
 from maestro.evaluation.games import Setup, check_setup
@@ -32,7 +34,7 @@ from maestro.evaluation.play import Outcome, Workers, play_here
 from maestro.evaluation.policies import default_policy, is_trained
 from maestro.evaluation.report import TaskResult, render_report
 from maestro.evaluation.store import EvaluationRun
-from maestro.evaluation.summary import summarise, summarise_skills
+from maestro.evaluation.summary import OWN, code_name, summarise, summarise_code_seeds, summarise_skills
 from maestro.runs import runs_root, versions, write_atomically
 from maestro.specs import TaskSpec
 
@@ -57,8 +59,9 @@ class Config:
     """Episodes of each task."""
     seed: int = 0
     """What the seeds of all episodes are derived from."""
-    code_seed: int | None = None
-    """Play the policy over skills that `codegen --code-seed` wrote; without it the task's own."""
+    code_seed: str | None = None
+    """Which policies over skills: the number given to `codegen --code-seed`, "own" (the task's, the default), several
+    with commas between them, or "all" there are."""
     workers: int | None = None
     """Processes; by default one a core. 0 plays in this process."""
     run: Path | None = None
@@ -87,7 +90,7 @@ def run(config: Config) -> int:
     evaluated: list[_Evaluated] = []
     interrupted = False
     for setup in setups:
-        folder = config.run / setup.target if config.run and len(setups) > 1 else config.run
+        folder = _folder(config, setup, setups)
         with EvaluationRun(setup, config.episodes, folder) as evaluation:
             interrupted, speed = _play(config, setup, evaluation)
             evaluated.append(_conclude(config, setup, evaluation, speed))
@@ -119,8 +122,37 @@ def _setups(config: Config) -> list[Setup]:
         task = content.task(name.strip())
         policy = config.policy or default_policy(task.spec.world, content)
         games = NETWORK_GAMES_PER_WORKER if is_trained(policy) else GAMES_PER_WORKER
-        setups.append(Setup(task.name, policy, config.seed, games, content.roots, config.code_seed))
+        setups += [
+            Setup(task.name, policy, config.seed, games, content.roots, code_seed)
+            for code_seed in _code_seeds(config.code_seed, task)
+        ]
     return setups
+
+
+def _code_seeds(said: str | None, task: TaskContent) -> list[int | None]:
+    """Read --code-seed; None stands for the task's own policy."""
+    if said is None:
+        return [None]
+    if said == "all":
+        return [None, *task.code_seeds]
+    words = [word.strip() for word in said.split(",")]
+    try:
+        return list(dict.fromkeys(None if word == OWN else int(word) for word in words))
+    except ValueError:
+        raise SpecError(
+            f"the value is {said!r}",
+            where="--code-seed",
+            expected='numbers, "own", several with commas, or "all"',
+        ) from None
+
+
+def _folder(config: Config, setup: Setup, setups: list[Setup]) -> Path | None:
+    """Place a run below --run; None leaves it to the store."""
+    if config.run is None or len(setups) == 1:
+        return config.run
+    folder = config.run / setup.target
+    alone = sum(other.target == setup.target for other in setups) == 1
+    return folder if alone else folder / f"code-{code_name(setup.code_seed)}"
 
 
 def _num_workers(config: Config, num_missing: int) -> int:
@@ -174,7 +206,12 @@ def _conclude(config: Config, setup: Setup, evaluation: EvaluationRun, speed: di
     records = evaluation.records
     spec = setup.task().spec
     figures = summarise(spec, records, policy=setup.policy, seed=config.seed, requested=config.episodes)
-    figures |= {"speed": speed, "run": str(evaluation.folder), "versions": versions()}
+    figures |= {
+        "code_seed": setup.code_seed,
+        "speed": speed,
+        "run": str(evaluation.folder),
+        "versions": versions(),
+    }
     figures["report"] = str(evaluation.folder / "report.html")
     evaluation.run.write_json("summary.json", figures)
     result = _Evaluated(spec, evaluation, figures)
@@ -196,34 +233,54 @@ def _report(evaluated: list[_Evaluated]) -> str:
 
 
 def _show(config: Config, evaluated: list[_Evaluated]) -> None:
-    """Print the figures: one JSON object, one task's tables, or one line a task."""
+    """Print the figures: one JSON object, one task's tables, or one line a task and policy over skills."""
     all_figures = [result.figures for result in evaluated]
-    if config.target == all_figures[0]["target"]:
+    if len(evaluated) == 1 and config.target == all_figures[0]["target"]:
         if config.json:
             print_json(all_figures[0])
         else:
             print_one(all_figures[0], evaluated[0].run.records)
         return
     skill_figures = summarise_skills([(result.spec, result.run.records) for result in evaluated])
+    together = _together(evaluated)
     overview = _write_overview(config, evaluated)
-    if config.json:
-        by_task = {figures["target"]: figures for figures in all_figures}
-        print_json(
-            {
-                "target": config.target,
-                "policy": _who_played(evaluated),
-                "episodes": sum(figures["episodes"] for figures in all_figures),
-                "seed": config.seed,
-                "seeds": {name: figures["seeds"] for name, figures in by_task.items()},
-                "success": {name: figures["success"] for name, figures in by_task.items()},
-                "published": {name: figures["published"] for name, figures in by_task.items()},
-                **skill_figures,
-                "report": str(overview),
-                "tasks": by_task,
-            }
-        )
-    else:
-        print_several(all_figures, skill_figures, overview)
+    if not config.json:
+        print_several(all_figures, together, skill_figures, overview)
+        return
+    by_task: dict[str, Any] = {figures["target"]: figures for figures in all_figures}
+    success = {name: figures["success"] for name, figures in (together or by_task).items()}
+    if together:
+        by_task = {name: {} for name in by_task}
+        for figures in all_figures:
+            by_task[figures["target"]][code_name(figures["code_seed"])] = figures
+    print_json(
+        {
+            "target": config.target,
+            "policy": _who_played(evaluated),
+            "episodes": sum(figures["episodes"] for figures in all_figures),
+            "seed": config.seed,
+            "seeds": {figures["target"]: figures["seeds"] for figures in all_figures},
+            "success": success,
+            "published": {figures["target"]: figures["published"] for figures in all_figures},
+            **skill_figures,
+            **({"code_seeds": together} if together else {}),
+            "report": str(overview),
+            "tasks": by_task,
+        }
+    )
+
+
+def _together(evaluated: list[_Evaluated]) -> dict[str, dict[str, Any]]:
+    """Sum up each task over its code seeds; nothing where no task was played with more than one."""
+    parts: dict[str, list[_Evaluated]] = {}
+    for result in evaluated:
+        parts.setdefault(result.spec.name, []).append(result)
+    if all(len(results) == 1 for results in parts.values()):
+        return {}
+    return {
+        name: summarise_code_seeds(results[0].spec, [result.run.records for result in results])
+        for name, results in parts.items()
+    }
 
 
 def _who_played(evaluated: list[_Evaluated]) -> str:

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from maestro.errors import RecordError
 from maestro.evaluation import plots
 from maestro.evaluation.episode import EpisodeFile, EpisodeRecord
-from maestro.evaluation.summary import format_estimate, format_share, format_skill_success, format_value
+from maestro.evaluation.summary import (
+    OWN,
+    code_name,
+    format_estimate,
+    format_share,
+    format_skill_success,
+    format_value,
+)
 
 MAX_TIMELINES = 60
 """Episodes whose timeline is drawn; every one of them is in the run's folder."""
@@ -43,19 +50,23 @@ def render_report(results: Sequence[TaskResult], provenance: dict[str, str]) -> 
 
     source = resources.files("maestro.evaluation").joinpath("report.html.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    names = [result.figures["target"] for result in results]
+    names = list(dict.fromkeys(result.figures["target"] for result in results))
+    codes = list(dict.fromkeys(code_name(result.figures.get("code_seed")) for result in results))
     first = results[0].figures
-    policy, target = first["policy"], names[0] if len(names) == 1 else ",".join(names)
+    policy, target = first["policy"], ",".join(names)
+    code = f" --code-seed {','.join(codes)}" if codes != [OWN] else ""
     return environment.from_string(source).render(
         title=f"{names[0]}, played by {policy} skills" if len(names) == 1 else f"{len(names)} tasks",
-        subtitle=f"maestro eval --target {target} --policy {policy} --episodes {first['requested']} --seed {first['seed']}",
-        tasks=[_task(result) for result in results],
+        subtitle=f"maestro eval --target {target} --policy {policy} --episodes {first['requested']} --seed {first['seed']}{code}",
+        tasks=[_task(result, len(codes) > 1) for result in results],
         provenance=provenance,
     )
 
 
-def _task(result: TaskResult) -> dict[str, Any]:
+def _task(result: TaskResult, with_code: bool) -> dict[str, Any]:
     figures = result.figures
+    code = code_name(figures.get("code_seed"))  # older runs do not tell it
+    label = f"{figures['target']}, code {code}" if with_code else figures["target"]
     css = {name: f"s{index % 8}" for index, name in enumerate(figures["skills"])}
     rows, top = _success_rows(figures)
     shown = [record for record in result.records if record.ended.by != "failed"]
@@ -66,6 +77,8 @@ def _task(result: TaskResult) -> dict[str, Any]:
     ]
     return {
         "figures": figures,
+        "label": label,
+        "anchor": label.replace(", ", "-").replace(" ", "-"),
         "success": {
             "true": format_estimate(figures["success"]["true"], figures["kind"]),
             "compatible": format_estimate(figures["success"]["compatible"], figures["kind"]),

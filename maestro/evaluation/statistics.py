@@ -67,6 +67,30 @@ def bootstrap_mean(
     return Estimate(float(data.mean()), float(low), float(high))
 
 
+def grouped_mean(
+    groups: Sequence[Sequence[float]], seed: int, num_resamples: int = NUM_RESAMPLES
+) -> Estimate:
+    """Estimate the mean over groups of values, each group weighing the same: policies, and the episodes of each.
+
+    The bootstrap draws groups, and then values within each, so that the interval knows both that another policy would
+    have done otherwise and that other episodes would. It is on the narrow side where groups are few. Raises ValueError
+    for no groups or an empty one.
+    """
+    data = [np.asarray(values, dtype=np.float64) for values in groups]
+    if not data or any(values.size == 0 for values in data):
+        raise ValueError("a mean of no values")
+    generator = np.random.default_rng(seed)
+    means = np.empty(num_resamples)
+    for at in range(num_resamples):
+        drawn = [data[group] for group in generator.integers(0, len(data), len(data))]
+        means[at] = np.mean(
+            [values[generator.integers(0, values.size, values.size)].mean() for values in drawn]
+        )
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Estimate(float(np.mean([values.mean() for values in data])), float(low), float(high))
+
+
 def clustered_rate(
     num_successes: Sequence[int], num_trials: Sequence[int], seed: int, num_resamples: int = NUM_RESAMPLES
 ) -> Estimate:

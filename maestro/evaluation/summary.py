@@ -9,13 +9,15 @@ from typing import Any
 
 from maestro.evaluation.competence import refused_share, skill_figures
 from maestro.evaluation.episode import EpisodeRecord
-from maestro.evaluation.statistics import bootstrap_mean, estimate
+from maestro.evaluation.statistics import bootstrap_mean, estimate, grouped_mean
 from maestro.specs import Published, TaskSpec
 
 MEANS = (
     "score", "depth", "max_depth", "gold", "experience_level", "kills", "progression", "steps", "turns"
 )  # fmt: skip
 """Facts of a record whose mean and interval are given."""
+OWN = "own"
+"""Word for a task's own policy over skills, among code seeds."""
 _Z95 = 1.959964
 
 
@@ -56,6 +58,18 @@ def summarise(
     }
 
 
+def summarise_code_seeds(spec: TaskSpec, parts: Sequence[Sequence[EpisodeRecord]]) -> dict[str, Any]:
+    """Draw up a task's success over several policies over skills for it, each with its episodes and weighing the same."""
+    played = [[record for record in records if record.ended.by != "failed"] for records in parts]
+    return {
+        "kind": spec.kind,
+        "code_seeds": len(parts),
+        "episodes": sum(map(len, played)),
+        "success": {name: _success_over(played, name) for name in ("true", "compatible")},
+        "published": published_row(spec.published),
+    }
+
+
 def summarise_skills(parts: Sequence[tuple[TaskSpec, Sequence[EpisodeRecord]]]) -> dict[str, Any]:
     """Draw up the figures of the skills over the episodes of several tasks together: `skills` and `refused_share`."""
     episodes = [
@@ -85,6 +99,11 @@ def published_row(published: Published | None) -> dict[str, Any] | None:
     }
 
 
+def code_name(code_seed: int | None) -> str:
+    """Name a policy over skills by its code seed."""
+    return OWN if code_seed is None else str(code_seed)
+
+
 def format_value(value: float, kind: str) -> str:
     """Write a success value as people read it: 7.2 % for a rate, 0.66 for a count."""
     return f"{100 * value:.1f} %" if kind == "rate" else f"{value:.2f}"
@@ -111,6 +130,11 @@ def format_share(share: float | None) -> str:
 def _success(spec: TaskSpec, played: Sequence[EpisodeRecord], name: str) -> dict[str, Any] | None:
     values = [value for record in played if (value := record.success[name]) is not None]
     return estimate(values, spec.kind).to_dict() if values else None
+
+
+def _success_over(played: Sequence[Sequence[EpisodeRecord]], name: str) -> dict[str, Any] | None:
+    groups = [[value for record in part if (value := record.success[name]) is not None] for part in played]
+    return grouped_mean(groups, seed=0).to_dict() if all(groups) else None
 
 
 def _mean(played: Sequence[EpisodeRecord], name: str) -> dict[str, Any] | None:

@@ -130,6 +130,16 @@ def test_code_seeds_stand_side_by_side(place: Path, capsys: pytest.CaptureFixtur
     assert main([*eval_it, "--code-seed", "42"]) == 0
     assert main([*eval_it, "--code-seed", "41"]) == 1
     assert "no policy of code seed 41. Expected: one of 42" in capsys.readouterr().err
+    assert main([*eval_it, "--code-seed", "all", "--run", "both"]) == 0
+    assert "locked_door, 2 codes" in capsys.readouterr().out
+    assert sorted(path.name for path in Path("both").iterdir()) == ["locked_door", "report.html"]
+    assert main([*eval_it, "--code-seed", "own,42", "--run", "both", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["code_seeds"]["locked_door"]["episodes"] == 4
+    assert list(answer["tasks"]["locked_door"]) == ["own", "42"]
+    assert answer["success"]["locked_door"]["true"]["mean"] == pytest.approx(1.0)
+    assert main([*eval_it, "--code-seed", "own;42"]) == 1
+    assert 'Expected: numbers, "own"' in capsys.readouterr().err
 
 
 def test_a_dry_run_prints_the_prompt_and_writes_nothing(place: Path, capsys: pytest.CaptureFixture[str]):

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maestro.evaluation.statistics import Estimate, bootstrap_mean, clustered_rate, estimate, shares, wilson
+from maestro.evaluation.statistics import (
+    Estimate,
+    bootstrap_mean,
+    clustered_rate,
+    estimate,
+    grouped_mean,
+    shares,
+    wilson,
+)
 
 Z = 1.959963984540054
 
@@ -110,6 +118,18 @@ def test_an_estimate_has_the_keys_that_json_promises():
 def test_shares_add_up_to_one_unless_there_is_nothing():
     assert shares({"a": 3.0, "b": 1.0}) == {"a": 0.75, "b": 0.25}
     assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.0, "b": 0.0}
+
+
+def test_groups_weigh_alike_and_their_differences_widen_the_interval():
+    alike = grouped_mean([[0.0, 1.0] * 50, [1.0, 0.0] * 50], seed=0)
+    apart = grouped_mean([[0.0] * 90 + [1.0] * 10, [1.0] * 9 + [0.0]], seed=0)
+    assert alike.mean == apart.mean == pytest.approx(0.5)
+    assert apart.high - apart.low > 3 * (alike.high - alike.low)
+    assert 0.06 < alike.high - 0.5 < 0.08  # 1.96 standard errors of 200 throws are 0.069
+    with pytest.raises(ValueError, match="no values"):
+        grouped_mean([[1.0], []], seed=0)
+    with pytest.raises(ValueError, match="no values"):
+        grouped_mean([], seed=0)
 
 
 def test_a_rate_of_clusters_of_one_is_about_wilsons():
