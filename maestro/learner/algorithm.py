@@ -31,6 +31,7 @@ class SkillLearner(Learner):
         """Make the model; begin with a checkpoint, else with the policy of `init`, else with chance."""
         name_process(LEARNER)
         self.config = config_of(self.cfg)
+        torch.set_num_threads(self.config.learner_threads)
         self.run_folder = Path(self.cfg.maestro_folder)
         self._teacher: PolicyNetwork | None = None
         self._teacher_says: tuple[torch.Tensor, torch.Tensor] | None = None

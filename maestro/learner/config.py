@@ -64,6 +64,9 @@ class TrainConfig(BaseModel):
     batches_ahead: int = Field(default=2, ge=1)
     """Batches that may wait for the learner before playing pauses."""
 
+    learner_threads: int = Field(default=1, ge=1)
+    """Threads in which the learner computes, where it does so on processors."""
+
     learning_rate: float = Field(default=3e-4, gt=0)
     adam_eps: float = Field(default=1e-6, gt=0)
     discount: float = Field(default=0.99, gt=0, le=1)
