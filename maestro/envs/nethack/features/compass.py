@@ -24,6 +24,8 @@ from maestro.envs.nethack.features.tables import TABLES
 _NEWS: tuple[tuple[int, re.Pattern[str]], ...] = (
     (M.SAYS_DOWN, re.compile(r"(staircase|ladder) down here")),
     (M.SAYS_UP, re.compile(r"(staircase|ladder) up here")),
+    (M.SAYS_NOT_DOWN, re.compile("can't go down here")),
+    (M.SAYS_NOT_UP, re.compile("can't go up here")),
     (M.SAYS_CLOSED, re.compile("losed for inventory")),
     (M.SAYS_LOCKED, re.compile("door is locked")),
     (M.SAYS_WHAMM, re.compile("WHAMM|Whamm")),

@@ -14,7 +14,15 @@ from maestro.envs.nethack.features.company import (
 )
 from maestro.envs.nethack.features.compass_rows import fill_ways
 from maestro.envs.nethack.features.compiled import compiled
-from maestro.envs.nethack.features.look import arrive, know_stairs, remember, run_past, see_map, stand
+from maestro.envs.nethack.features.look import (
+    arrive,
+    forget_stairs,
+    know_stairs,
+    remember,
+    run_past,
+    see_map,
+    stand,
+)
 from maestro.envs.nethack.features.memory import (
     ALTAR,
     BORDER,
@@ -45,6 +53,8 @@ from maestro.envs.nethack.features.memory import (
     SAYS_CLOSED,
     SAYS_DOWN,
     SAYS_HIT,
+    SAYS_NOT_DOWN,
+    SAYS_NOT_UP,
     SAYS_OBJECT,
     SAYS_PICKED,
     SAYS_PRAYED,
@@ -61,7 +71,18 @@ from maestro.envs.nethack.keys import ACTION
 
 _SEARCH = ACTION["search"]
 _ATTACK_PROMPT, _DIRECTION_PROMPT = PROMPT_KINDS.index("attack"), PROMPT_KINDS.index("direction")
-_LASTING = SAYS_DOWN | SAYS_UP | SAYS_CLOSED | SAYS_WHAMM | SAYS_OBJECT | SAYS_PICKED | SAYS_HIT | SAYS_ALTAR
+_LASTING = (
+    SAYS_DOWN
+    | SAYS_UP
+    | SAYS_NOT_DOWN
+    | SAYS_NOT_UP
+    | SAYS_CLOSED
+    | SAYS_WHAMM
+    | SAYS_OBJECT
+    | SAYS_PICKED
+    | SAYS_HIT
+    | SAYS_ALTAR
+)
 _BLIND = 0x20
 
 
@@ -130,6 +151,8 @@ def look_around(game, slot, hero, arrived, moved, action, seen, told, memory, ta
         know_stairs(memory, game, slot, hero, 0)
     if news & SAYS_UP:
         know_stairs(memory, game, slot, hero, 1)
+    if news & (SAYS_NOT_DOWN | SAYS_NOT_UP):
+        forget_stairs(memory, game, slot, hero, 1 if news & SAYS_NOT_UP else 0)
     if news & SAYS_ALTAR:
         cells[hero] |= ALTAR
     direction = direction_of(action)

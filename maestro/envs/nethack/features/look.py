@@ -119,6 +119,19 @@ def know_stairs(memory, game, slot, square, way):
 
 
 @compiled
+def forget_stairs(memory, game, slot, square, way):
+    """Forget a staircase that is none: a monster on the real one had pushed the hero beside it when he arrived."""
+    stairs, levels = memory.stairs[game, slot], memory.levels[game, slot]
+    count = levels[L_STAIRS]
+    for place in range(count):
+        if stairs[place, 0] == square and stairs[place, 1] == way:
+            memory.cells[game, slot, square] &= ~(UP if way else DOWN)
+            stairs[place] = stairs[count - 1]
+            levels[L_STAIRS] = count - 1
+            return
+
+
+@compiled
 def arrive(memory, game, key, hero, action, first):
     """Change to the level `key`; link the staircases if one was taken. Returns the slot."""
     numbers = memory.numbers[game]

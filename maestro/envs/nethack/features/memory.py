@@ -47,6 +47,7 @@ SAYS_DOWN, SAYS_UP, SAYS_CLOSED, SAYS_LOCKED, SAYS_WHAMM = (1 << n for n in rang
 SAYS_OBJECT, SAYS_PICKED, SAYS_SOLID, SAYS_HIT, SAYS_ANYTHING, SAYS_PRAYED, SAYS_ALTAR = (
     1 << n for n in range(5, 12)
 )
+SAYS_NOT_DOWN, SAYS_NOT_UP = 1 << 12, 1 << 13
 
 MOST_LEVELS = 24
 """Levels remembered per game; beyond that the one not visited for longest is forgotten."""

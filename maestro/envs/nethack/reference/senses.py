@@ -67,16 +67,21 @@ class Senses:
             self._masks = G.masks_of(glyph_map)
             level.look(self._masks, self.cell, not self.condition & BLIND)
             self._see_monsters()
-        if "staircase" in self.message or "ladder" in self.message:
+        if "staircase" in self.message or "ladder" in self.message or "can't go" in self.message:
             self._read_of_stairs()
         if self.new_level:
             self.last_cell = -1
 
     def _read_of_stairs(self) -> None:
-        """Take stairs that an object or the hero hides from what the game says lies here."""
+        """Take stairs that an object or the hero hides from what the game says lies here.
+
+        One that is none is forgotten: a monster on the real one had pushed the hero beside it when he arrived.
+        """
         for way, known in (("down", self.level.downs), ("up", self.level.ups)):
             if f"staircase {way} here" in self.message or f"ladder {way} here" in self.message:
                 known.setdefault(self.cell, None)
+            elif f"can't go {way} here" in self.message:
+                known.pop(self.cell, None)
 
     def is_gloved(self) -> bool:
         """Tell whether the hero wears gloves, without which a cockatrice is not to be touched."""

@@ -10,6 +10,7 @@ import pytest
 from maestro.envs import make_features, make_world
 from maestro.envs.nethack import ACTION, situations
 from maestro.envs.nethack.features import memory as M
+from maestro.envs.nethack.features.look import know_stairs
 from maestro.envs.nethack.features.names import COMPASS_TARGETS, PLACE
 from maestro.envs.nethack.native import nethack
 from maestro.errors import UnknownNameError
@@ -112,6 +113,23 @@ def walker():
 
     yield SimpleNamespace(world=world, features=features, act=act, keys=keys)
     world.close()
+
+
+def test_a_staircase_that_is_none_is_forgotten_when_the_game_says_so(walker):
+    features = walker.features
+    walker.act("west", "east", "west")
+    vector, known = features.arrays["vector"][0], PLACE["stairs_up_known"]
+    assert vector[PLACE["on_staircase_up"]] == 0
+    before = vector[known]
+    memory, numbers = features._memory, features._memory.numbers[0]
+    know_stairs(memory, 0, int(numbers[M.G_SLOT]), int(numbers[M.G_HERO]), 1)
+    walker.act("search")
+    assert vector[PLACE["on_staircase_up"]] == 1 and vector[known] > before
+    walker.act("up")
+    assert walker.world.states[0].message == "You can't go up here."
+    assert vector[PLACE["on_staircase_up"]] == 0 and vector[known] == before
+    row = compass_of(features, "staircase_up")
+    assert row[9] == 1 and row[:8].sum() == 1  # the real one, a step away
 
 
 def test_staircases_are_remembered_under_objects_and_across_levels(walker):

@@ -238,6 +238,16 @@ def test_looks_for_stairs_under_objects(painted, brain):
     assert brain.act(painted, 0, "descender") == A.DOWN
 
 
+def test_a_staircase_that_is_none_is_not_tried_again(painted, brain):
+    painted.paint("------", "|.@.<|", "------")
+    painted.set(level=2)
+    brain.act(painted, 0, "ascender")
+    brain.senses.level.ups[brain.senses.cell] = (0, 1)  # as after an arrival beside an occupied staircase
+    assert brain.act(painted, 0, "ascender") == A.UP
+    painted.say("You can't go up here.")
+    assert brain.act(painted, 0, "ascender") in (A.EAST, A.EAST + A.FAR)
+
+
 def test_eats_a_fresh_kill_when_nothing_is_carried(painted, brain):
     painted.paint("------", "|@j..|", "------", names={"j": monster("jackal")})
     painted.set(turn=600)
