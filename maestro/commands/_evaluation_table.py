@@ -63,23 +63,19 @@ def print_several(
 
     `together` has each task's figures over its code seeds, if there are several; each seed then has a line of its own.
     """
-    lines = [
-        (
-            figures["target"]
-            + (f", code {code_name(figures['code_seed'])}" if together else "")
-            + ("" if figures["complete"] else " (cut short)"),
-            figures,
-        )
-        for figures in all_figures
-    ]
     out = console()
-    out.print(_tasks_table(lines))
+    lines = []
+    for name in dict.fromkeys(figures["target"] for figures in all_figures):
+        mine = [figures for figures in all_figures if figures["target"] == name]
+        lines += [(code_name(figures["code_seed"]), figures) for figures in mine]
+        if together:
+            lines.append((f"all {len(mine)}", {**together[name], "target": name, "complete": True}))
+    out.print(_tasks_table(lines, with_code=bool(together)))
     out.print()
     if together:
         out.print(
-            _tasks_table([(f"{name}, {row['code_seeds']} codes", row) for name, row in together.items()])
+            "code: the policy over skills; intervals of all are over policies and episodes.\n", style="dim"
         )
-        out.print("Intervals of several codes are over policies and episodes.\n", style="dim")
     _print_competence(skill_figures)
     for figures in all_figures:
         if figures["errors"]:
@@ -88,14 +84,16 @@ def print_several(
     out.print(f"\nreport  {overview}", soft_wrap=True, markup=False)
 
 
-def _tasks_table(lines: Sequence[tuple[str, dict[str, Any]]]) -> Table:
+def _tasks_table(lines: Sequence[tuple[str, dict[str, Any]]], with_code: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("task", "games", "true (95 %)", "compatible (95 %)", "published"):
+    codes = ["code"] if with_code else []
+    for heading in ("task", *codes, "games", "true (95 %)", "compatible (95 %)", "published"):
         table.add_column(heading, overflow="fold")
-    for label, figures in lines:
+    for code, figures in lines:
         success, kind = figures["success"], figures["kind"]
         table.add_row(
-            label,
+            figures["target"] + ("" if figures["complete"] else " (cut short)"),
+            *([code] if with_code else []),
             str(figures["episodes"]),
             *(
                 format_estimate(row, kind)

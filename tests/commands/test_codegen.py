@@ -131,7 +131,14 @@ def test_code_seeds_stand_side_by_side(place: Path, capsys: pytest.CaptureFixtur
     assert main([*eval_it, "--code-seed", "41"]) == 1
     assert "no policy of code seed 41. Expected: one of 42" in capsys.readouterr().err
     assert main([*eval_it, "--code-seed", "all", "--run", "both"]) == 0
-    assert "locked_door, 2 codes" in capsys.readouterr().out
+    told = [
+        line.split()[:4] for line in capsys.readouterr().out.splitlines() if line.startswith("locked_door")
+    ]
+    assert [" ".join(words) for words in told] == [
+        "locked_door own 2 100.0",
+        "locked_door 42 2 100.0",
+        "locked_door all 2 4",
+    ]
     assert sorted(path.name for path in Path("both").iterdir()) == ["locked_door", "report.html"]
     assert main([*eval_it, "--code-seed", "own,42", "--run", "both", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

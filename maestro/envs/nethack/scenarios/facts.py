@@ -29,6 +29,11 @@ FACTS: tuple[str, ...] = (
     "even when it was of no use: what has just been tried should rest for some dozens of turns.",
     "Things worth selling or laying on an altar (`num_items`), gold, experience and kills come from exploring levels. "
     "A level is known after 300 to 800 turns; then it yields little more than what wanders by.",
+    "Turns and steps are two clocks: a far move or a rest is one step of many turns. A hundred turns of exploring take "
+    "about 60 steps on a new level and 10 to 40 on a known one. Hunger, wandering monsters and the limits of skills go by "
+    "turns, the end of the episode by steps, so a bound on waiting should hold in both.",
+    "A staircase may be hard to find, or not to be found at all. Who looked for one in vain for hundreds of turns should "
+    "explore for a while before the next try, and try another way after several.",
     "The hero becomes hungry around turn 900 and then eats by itself what it has, whichever skill runs; `num_meals` "
     "counts it.",
     "The deeper, the deadlier, and the Mines more than the rest: with `experience_level` below 5 a hero often dies "
