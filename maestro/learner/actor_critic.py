@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sample_factory.model.actor_critic import ActorCritic
 from sample_factory.model.model_utils import model_device
 
 from maestro.learner.arguments import config_of
+from maestro.learner.faults import report_fault
 from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.processes import INFERENCE, name_process
 
@@ -24,6 +26,7 @@ class SkillActorCritic(ActorCritic):
         super().__init__(obs_space, action_space, args)
         name_process(INFERENCE, unless_named=True)  # the learner makes one, too, and has its name by then
         specs = {name: ArraySpec(tuple(box.shape), str(box.dtype)) for name, box in obs_space.items()}  # type: ignore[union-attr]
+        self._run_folder = Path(args.maestro_folder)
         num_skills = (specs["option"].shape[0] - 2) // 2
         self.network = PolicyNetwork(config_of(args).network, specs, num_skills, int(action_space.n))
         self._types = {name: torch.from_numpy(np.zeros(1, spec.dtype)).dtype for name, spec in specs.items()}
@@ -66,7 +69,12 @@ class SkillActorCritic(ActorCritic):
         """Choose actions for one step."""
         x = self.forward_head(normalized_obs_dict)
         x, new_rnn_states = self.forward_core(x, rnn_states)
-        result = self.forward_tail(x, values_only, sample_actions=True)
+        try:
+            result = self.forward_tail(x, values_only, sample_actions=True)
+        except (RuntimeError, ValueError) as error:
+            # This process would die, and the learner wait for ever for what it should have played.
+            report_fault(self._run_folder, f"the policy stopped being a number: {error}")
+            raise
         result["new_rnn_states"] = new_rnn_states
         return result
 

@@ -23,6 +23,8 @@ from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import load_policy
 from maestro.learner.processes import LEARNER, name_process
 
+_MOST_WEIGHT = 1e6
+
 
 class SkillLearner(Learner):
     """The learner of one run."""
@@ -137,12 +139,12 @@ class SkillLearner(Learner):
             # sample-factory would write this into its log and wait for ever.
             report_fault(self.run_folder, f"{type(error).__name__}: {error}")
             raise
-        if not self._is_sound():
-            what = f"the policy stopped being a number at {self.env_steps:,} steps"
+        if not self._is_sound(everything=self.train_step % 50 == 0):
+            what = f"the policy stopped being a number, or as good as that, at {self.env_steps:,} steps"
             error = TrainingError(
                 what,
                 where=str(self.run_folder),
-                expected="finite losses and weights",
+                expected=f"finite losses, and weights below {_MOST_WEIGHT:,.0f}",
                 hint="a smaller learning_rate; the same command goes on from the last good checkpoint",
             )
             report_fault(self.run_folder, str(error))
@@ -156,12 +158,18 @@ class SkillLearner(Learner):
             self.save_milestone()
         return stats
 
-    def _is_sound(self) -> bool:
-        """Look at the critic's bias, through which any NaN of a loss has passed; at everything now and then."""
-        weights = (
-            [self.actor_critic.network.value.bias] if self.train_step % 50 else self.actor_critic.parameters()
-        )  # type: ignore[union-attr]
-        return all(bool(torch.isfinite(weight).all()) for weight in weights)
+    def save(self) -> bool:
+        """Write a checkpoint, unless the weights have run away: the last one is the good one then."""
+        return self._is_sound(everything=True) and super().save()
+
+    def _is_sound(self, everything: bool) -> bool:
+        """Look at the critic's bias, through which any NaN of a loss has passed, or at all weights.
+
+        Weights can be finite, and so large that the next policy is no number.
+        """
+        network = self.actor_critic.network  # type: ignore[union-attr]
+        weights = network.parameters() if everything else [network.value.bias]
+        return all(bool((weight.detach().abs() < _MOST_WEIGHT).all()) for weight in weights)
 
     def _record_summaries(self, train_loop_vars: Any) -> Any:
         """Add the pull to what sample-factory records, and give it the advantages that it forgets with V-trace."""

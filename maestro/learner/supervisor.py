@@ -160,7 +160,9 @@ class Supervisor:
                     self._kinds[pid] = self._kinds.get(pid) or kind_of(member)
                     continue
             del self._members[pid]
-            kind = self._kinds.pop(pid, None)
+            kind = self._kinds.pop(pid, None) or kind_of(
+                member
+            )  # it may have said it a moment before it died
             if kind is not None:  # others are helpers, some of which end when the start is over
                 dead = f"the {kind} process {pid} was killed or died"
         with contextlib.suppress(psutil.NoSuchProcess):
