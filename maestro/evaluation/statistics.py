@@ -57,14 +57,20 @@ def bootstrap_mean(
     if data.size == 0:
         raise ValueError("a mean of no values")
     generator = np.random.default_rng(seed)
+    means = _resampled_means(data, generator, num_resamples)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Estimate(float(data.mean()), float(low), float(high))
+
+
+def _resampled_means(data: np.ndarray, generator: np.random.Generator, num_resamples: int) -> np.ndarray:
+    """Draw as many values as there are, again and again, and return the means."""
     means = np.empty(num_resamples)
     chunk = max(1, _MAX_DRAWS // data.size)
     for start in range(0, num_resamples, chunk):
         count = min(chunk, num_resamples - start)
         means[start : start + count] = data[generator.integers(0, data.size, (count, data.size))].mean(axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Estimate(float(data.mean()), float(low), float(high))
+    return means
 
 
 def grouped_mean(
@@ -80,12 +86,12 @@ def grouped_mean(
     if not data or any(values.size == 0 for values in data):
         raise ValueError("a mean of no values")
     generator = np.random.default_rng(seed)
-    means = np.empty(num_resamples)
-    for at in range(num_resamples):
-        drawn = [data[group] for group in generator.integers(0, len(data), len(data))]
-        means[at] = np.mean(
-            [values[generator.integers(0, values.size, values.size)].mean() for values in drawn]
-        )
+    drawn = generator.integers(0, len(data), (num_resamples, len(data)))
+    resampled = np.empty(drawn.shape)
+    for number, values in enumerate(data):
+        chosen = drawn == number
+        resampled[chosen] = _resampled_means(values, generator, int(chosen.sum()))
+    means = resampled.mean(axis=1)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, (tail, 1 - tail))
     return Estimate(float(np.mean([values.mean() for values in data])), float(low), float(high))

@@ -18,12 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 from torch.nn import functional as F
 
-from maestro.errors import ConfigError, TrainingError
+from maestro.errors import TrainingError
 from maestro.learner.demonstrations import OBSERVED, DaggerConfig
 from maestro.learner.games import GamesConfig
-from maestro.learner.network import FEATURES, NetworkConfig, PolicyNetwork
+from maestro.learner.network import FEATURES, NetworkConfig, PolicyNetwork, over_preset
 from maestro.learner.network import PRESETS as NETWORKS
-from maestro.specs import merged
 
 _MOST_WEIGHT = 8.0  # of a step of a rare skill or with a rare action, in terms of a step of the commonest
 
@@ -79,20 +78,9 @@ class ImitateConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_preset(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        preset = str(data.get("preset", "small"))
-        if preset not in NETWORKS:
-            raise ConfigError(
-                f"the preset is {preset!r}", where="preset", expected="one of " + ", ".join(NETWORKS)
-            )
-        return merged(
-            {
-                "network": NETWORKS[preset].model_dump(),
-                "games": {"features": FEATURES[preset], "num_games": 32},
-                **IMITATE_PRESETS.get(preset, {}),
-            },
-            data,
+        games = {name: {"features": features, "num_games": 32} for name, features in FEATURES.items()}
+        return over_preset(
+            data, {name: {"games": games[name], **IMITATE_PRESETS.get(name, {})} for name in NETWORKS}
         )
 
     @property

@@ -11,11 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from maestro.errors import ConfigError
 from maestro.learner.games import GamesConfig
 from maestro.learner.network import PRESETS as NETWORKS
-from maestro.learner.network import NetworkConfig
-from maestro.specs import merged
+from maestro.learner.network import NetworkConfig, over_preset
 
 
 class Pull(BaseModel):
@@ -96,14 +94,7 @@ class TrainConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_preset(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        preset = str(data.get("preset", "small"))
-        if preset not in TRAIN_PRESETS:
-            raise ConfigError(
-                f"the preset is {preset!r}", where="preset", expected="one of " + ", ".join(TRAIN_PRESETS)
-            )
-        return merged({"network": NETWORKS[preset].model_dump(), **TRAIN_PRESETS[preset]}, data)
+        return over_preset(data, TRAIN_PRESETS)
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:

@@ -11,7 +11,7 @@ S numbers of recurrent state per game.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from maestro.errors import ConfigError
 from maestro.learner.encoders import CharactersEncoder, CropEncoder, VectorEncoder, WordsEncoder
 from maestro.learner.recurrent import Core
 from maestro.rewards.precision import Precision, choose_precision
+from maestro.specs import merged
 
 OPTION = "option"
 """The array that says which skill runs, which ones may start, and for how long this one has been running."""
@@ -103,6 +104,22 @@ PRESETS: dict[str, NetworkConfig] = {
 """Architectures by name."""
 FEATURES = {"paper": "paper", "small": "compass", "gpu": "compass"}
 """The feature set that each preset is made for."""
+
+
+def over_preset(data: Any, settings: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Lay the raw settings `data` over those that go with their preset (small, if none is named), its network among them.
+
+    `settings` are by preset. What is no dictionary comes back as it is, for pydantic to judge; raises ConfigError for an
+    unknown preset.
+    """
+    if not isinstance(data, dict):
+        return data
+    preset = str(data.get("preset", "small"))
+    if preset not in settings:
+        raise ConfigError(
+            f"the preset is {preset!r}", where="preset", expected="one of " + ", ".join(settings)
+        )
+    return merged({"network": PRESETS[preset].model_dump(), **settings[preset]}, data)
 
 
 class PolicyNetwork(nn.Module):
