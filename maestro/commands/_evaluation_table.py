@@ -71,7 +71,8 @@ def print_several(
         if together:
             lines.append((f"all {len(mine)}", {**together[name], "target": name, "complete": True}))
     out.print(_tasks_table(lines, with_code=bool(together)))
-    out.print()
+    total = sum(figures["total_steps"] for figures in all_figures)
+    out.print(f"\n{total:,} steps{_rate(all_figures[0]['speed'])}\n", style="dim")
     if together:
         out.print(
             "code: the policy over skills; intervals of all are over policies and episodes.\n", style="dim"
@@ -104,12 +105,14 @@ def _tasks_table(lines: Sequence[tuple[str, dict[str, Any]]], with_code: bool) -
 
 
 def _head(figures: dict[str, Any]) -> str:
-    speed = figures["speed"]
-    rate = f", {speed['steps_per_s']:,.0f} steps/s with {speed['workers']} workers" if speed["steps"] else ""
     return (
         f"{figures['episodes']} episodes, {figures['policy']} skills, seed {figures['seed']}, "
-        f"{figures['total_steps']:,} steps{rate}"
+        f"{figures['total_steps']:,} steps{_rate(figures['speed'])}"
     )
+
+
+def _rate(speed: dict[str, Any]) -> str:
+    return f", {speed['steps_per_s']:,.0f} steps/s with {speed['workers']} workers" if speed["steps"] else ""
 
 
 def _success_table(figures: dict[str, Any]) -> Table:

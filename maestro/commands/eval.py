@@ -16,8 +16,10 @@ watch`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,9 +42,12 @@ from maestro.specs import TaskSpec
 
 INTERRUPTED = 130
 GAMES_PER_WORKER = 4
-NETWORK_GAMES_PER_WORKER = 32
+NETWORK_GAMES_PER_WORKER = 64
 """A network that is asked about many games at once costs less for each."""
 ALL_OF_WORLD = "nethack"
+NOTHING_PLAYED: dict[str, Any] = {
+    "workers": 0, "games_per_worker": 0, "tasks_at_once": 0, "steps": 0, "wall_s": 0.0, "steps_per_s": 0.0,
+}  # fmt: skip
 _STARTING = {False: "starting", True: "compiling, once on a machine: half a minute"}
 
 
@@ -72,6 +77,13 @@ class Config:
     """Print one JSON object."""
 
 
+class _Opened(NamedTuple):
+    """One task, or one code seed of it, and the run that is continued."""
+
+    setup: Setup
+    run: EvaluationRun
+
+
 class _Evaluated(NamedTuple):
     """One task's run, played as far as it got."""
 
@@ -87,19 +99,22 @@ def run(config: Config) -> int:
     notes = dict.fromkeys(note for setup in setups for note in check_setup(setup))
     for note in notes:
         print(f"maestro: note: {note}", file=sys.stderr)
-    evaluated: list[_Evaluated] = []
-    interrupted = False
-    for setup in setups:
-        folder = _folder(config, setup, setups)
-        with EvaluationRun(setup, config.episodes, folder) as evaluation:
-            interrupted, speed = _play(config, setup, evaluation)
-            evaluated.append(_conclude(config, setup, evaluation, speed))
-        if interrupted:
-            break
+    with contextlib.ExitStack() as stack:
+        opened = [
+            _Opened(setup, stack.enter_context(EvaluationRun(setup, config.episodes, folder)))
+            for setup, folder in zip(setups, _folders(config, setups), strict=True)
+        ]
+        evaluated: list[_Evaluated] = []
+        interrupted = False
+        for beside in _companies(opened):
+            speed = NOTHING_PLAYED
+            if not interrupted:
+                interrupted, speed = _play(config, beside)
+            evaluated += [_conclude(config, one, speed) for one in beside]
     if not interrupted or config.json or any(result.figures["episodes"] for result in evaluated):
         _show(config, evaluated)
     if interrupted:
-        _say_how_to_continue(evaluated[-1])
+        _say_how_to_continue(evaluated)
         return INTERRUPTED
     return 0 if all(result.figures["episodes"] for result in evaluated) else 1
 
@@ -146,13 +161,25 @@ def _code_seeds(said: str | None, task: TaskContent) -> list[int | None]:
         ) from None
 
 
-def _folder(config: Config, setup: Setup, setups: list[Setup]) -> Path | None:
-    """Place a run below --run; None leaves it to the store."""
+def _folders(config: Config, setups: list[Setup]) -> list[Path | None]:
+    """Place the runs below --run; None leaves it to the store."""
     if config.run is None or len(setups) == 1:
-        return config.run
-    folder = config.run / setup.target
-    alone = sum(other.target == setup.target for other in setups) == 1
-    return folder if alone else folder / f"code-{code_name(setup.code_seed)}"
+        return [config.run] * len(setups)
+    num_codes = Counter(setup.target for setup in setups)
+    return [
+        config.run
+        / setup.target
+        / ("" if num_codes[setup.target] == 1 else f"code-{code_name(setup.code_seed)}")
+        for setup in setups
+    ]
+
+
+def _companies(opened: list[_Opened]) -> list[list[_Opened]]:
+    """Put together what can be played beside each other, so that no core waits for the last games of every task."""
+    companies: dict[tuple[Any, ...], list[_Opened]] = {}
+    for one in opened:
+        companies.setdefault(one.setup.company(), []).append(one)
+    return list(companies.values())
 
 
 def _num_workers(config: Config, num_missing: int) -> int:
@@ -161,48 +188,62 @@ def _num_workers(config: Config, num_missing: int) -> int:
     return min(cores, num_missing)
 
 
-def _play(config: Config, setup: Setup, evaluation: EvaluationRun) -> tuple[bool, dict[str, Any]]:
+def _play(config: Config, beside: list[_Opened]) -> tuple[bool, dict[str, Any]]:
     """Play the missing episodes; returns whether Ctrl-C stopped it, and how fast it went."""
-    missing = evaluation.missing
-    num_workers = _num_workers(config, len(missing))
+    missing = [one.run.missing for one in beside]
+    num_missing = sum(map(len, missing))
+    if not num_missing:
+        return False, NOTHING_PLAYED
+    num_workers = _num_workers(config, num_missing)
     # Spread few episodes over all workers instead of filling the first one's games.
-    per_worker = min(setup.num_games, -(-len(missing) // max(num_workers, 1))) or 1
-    setup = replace(setup, num_games=per_worker)
-    speed: dict[str, Any] = {"workers": num_workers, "games_per_worker": per_worker}
-    progress = EpisodeProgress(
-        setup.target,
-        config.episodes,
-        max_steps=setup.task().spec.max_steps,
-        finished_steps=[record.steps for record in evaluation.records],
-        starting=_STARTING[is_trained(setup.policy) and features_compile_first(setup.task().spec.world)],
-    )
+    per_worker = min(beside[0].setup.num_games, -(-num_missing // max(num_workers, 1)))
+    setups = [replace(one.setup, num_games=per_worker) for one in beside]
     interrupted = False
-    if missing:
-        with progress:
-            try:
-                for outcome in _outcomes(setup, missing, num_workers, progress):
-                    evaluation.add(outcome)
-                    progress.on_episode(outcome.record.steps)
-            except KeyboardInterrupt:
-                interrupted = True
-                evaluation.reload()
-    speed |= {"steps": progress.session_steps, "wall_s": round(progress.elapsed_s, 2)}
-    speed["steps_per_s"] = round(progress.steps_per_s, 1) if missing else 0.0
-    return interrupted, speed
+    with _progress(config, beside) as progress:
+        try:
+            for outcome in _outcomes(setups, missing, num_workers, progress):
+                beside[outcome.part].run.add(outcome)
+                progress.on_episode(outcome.record.steps)
+        except KeyboardInterrupt:
+            interrupted = True
+            for one in beside:
+                one.run.reload()
+    return interrupted, {
+        "workers": num_workers,
+        "games_per_worker": per_worker,
+        "tasks_at_once": len(beside),
+        "steps": progress.session_steps,
+        "wall_s": round(progress.elapsed_s, 2),
+        "steps_per_s": round(progress.steps_per_s, 1),
+    }
+
+
+def _progress(config: Config, beside: list[_Opened]) -> EpisodeProgress:
+    setup = beside[0].setup
+    spec = setup.task().spec
+    names = list(dict.fromkeys(one.setup.target for one in beside))
+    return EpisodeProgress(
+        names[0] if len(names) == 1 else f"{len(names)} tasks",
+        config.episodes * len(beside),
+        max_steps=spec.max_steps,
+        finished_steps=[record.steps for one in beside for record in one.run.records],
+        starting=_STARTING[is_trained(setup.policy) and features_compile_first(spec.world)],
+    )
 
 
 def _outcomes(
-    setup: Setup, missing: list[int], num_workers: int, progress: EpisodeProgress
+    setups: list[Setup], missing: list[list[int]], num_workers: int, progress: EpisodeProgress
 ) -> Iterator[Outcome]:
     if num_workers == 0:
-        yield from play_here(setup, missing, progress.on_steps)
+        yield from play_here(setups, *missing, on_steps=progress.on_steps)
         return
-    with Workers(setup, num_workers) as workers:
-        yield from workers.play(missing, progress.on_steps)
+    with Workers(setups, num_workers) as workers:
+        yield from workers.play(*missing, on_steps=progress.on_steps)
 
 
-def _conclude(config: Config, setup: Setup, evaluation: EvaluationRun, speed: dict[str, Any]) -> _Evaluated:
-    """Draw up the figures and write summary and report beside the records."""
+def _conclude(config: Config, opened: _Opened, speed: dict[str, Any]) -> _Evaluated:
+    """Draw up the figures and write summary and report beside the records; `speed` is that of all played together."""
+    setup, evaluation = opened
     records = evaluation.records
     spec = setup.task().spec
     figures = summarise(spec, records, policy=setup.policy, seed=config.seed, requested=config.episodes)
@@ -301,10 +342,14 @@ def _write_overview(config: Config, evaluated: list[_Evaluated]) -> Path:
     return path
 
 
-def _say_how_to_continue(last: _Evaluated) -> None:
-    ended = last.figures["episodes"] + last.figures["failed"]
+def _say_how_to_continue(evaluated: list[_Evaluated]) -> None:
+    ended = sum(result.figures["episodes"] + result.figures["failed"] for result in evaluated)
+    wanted = sum(result.figures["requested"] for result in evaluated)
+    targets = list(dict.fromkeys(result.figures["target"] for result in evaluated))
+    folders = [str(result.run.folder) for result in evaluated]
+    place = folders[0] if len(folders) == 1 else os.path.commonpath(folders)
     print(
-        f"\nmaestro: stopped at {ended} of {last.figures['requested']} episodes of {last.figures['target']}. "
-        f"They are kept in {last.run.folder}; give the same command again to continue.",
+        f"\nmaestro: stopped at {ended} of {wanted} episodes of {', '.join(targets)}. "
+        f"They are kept in {place}; give the same command again to continue.",
         file=sys.stderr,
     )

@@ -10,12 +10,10 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
 
 from maestro.envs.nethack.counter_check import CounterCheck, Findings
 from maestro.evaluation.games import Games, Setup
 from maestro.evaluation.statistics import Estimate, wilson
-from maestro.evaluation.success import TestPair
 
 
 @dataclass(frozen=True)
@@ -31,33 +29,20 @@ class CounterRow:
     """Misses of all events, with a 95 % interval; None without events."""
 
 
-class _Checked:
-    """Stands in for a task's success tests: watches the counters instead, and never ends an episode."""
-
-    def __init__(self) -> None:
-        self.checks: list[CounterCheck] = []
-
-    def make(self) -> dict[str, Any]:
-        self.checks.append(CounterCheck())
-        return {"counters": self.checks[-1]}
-
-
 def check_episodes(setup: Setup, episodes: Sequence[int]) -> Findings:
     """Play the given episodes of one task in this process, one batch at a time, and return what was found."""
     games = Games(setup)
-    watching = _Checked()
-    games.tests = cast(TestPair, watching)
     total = Findings()
     try:
         for first in range(0, len(episodes), setup.num_games):
             batch = episodes[first : first + setup.num_games]
-            for episode in batch:
-                games.start(episode)
+            checks = [CounterCheck() for _ in batch]
+            for episode, check in zip(batch, checks, strict=True):
+                games.start(episode, tests={"counters": check})  # which never end an episode
             while games.num_running:
                 games.step()
-            for check in watching.checks:
+            for check in checks:
                 total = total + check.findings()
-            watching.checks.clear()
     finally:
         games.close()
     return total

@@ -1,7 +1,7 @@
-"""Play episodes of one task, G at a time, in this process.
+"""Play episodes of one task, or of several in one world, G at a time, in this process.
 
-What happens in an episode follows from its number and the setup alone: every game has its own seeds, policy state,
-executive state and success tests, so batch size and order change nothing.
+What happens in an episode follows from its number and its setup alone: every game has its own seeds, policy state,
+executive state and success tests, so batch size, order and what is played beside it change nothing.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ import re
 import struct
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import maestro
-from maestro.content import Content, TaskContent
+from maestro.content import Content, SkillContent, TaskContent
 from maestro.envs import make_world
 from maestro.envs.world import SkillPolicy, SuccessTest, World
 from maestro.evaluation.competence import Judge, load_successes
 from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, Seeds, SkillUse, episode_seeds
 from maestro.evaluation.policies import attend, check_policy, make_policy
 from maestro.evaluation.progression import progression
-from maestro.evaluation.success import find_tests
+from maestro.evaluation.success import TestPair, find_tests
 from maestro.options.executive import Executive
-from maestro.options.load import load_options, load_policy
+from maestro.options.load import PolicySource, load_options, load_policy
 
 _LEFT = ("ESCAPED", "QUIT", "ASCENDED")
 _BLOW = re.compile(r"(?!You)(?:The |An? )?([\w' -]+?) (?!are |was |is )(?:just )?\w+s(?: you)?[!.]")
@@ -66,6 +67,12 @@ class Setup:
         """Look the task up; raises UnknownNameError, and ContentError for a code seed without a policy."""
         return Content(self.roots).task(self.target).with_code_seed(self.code_seed)
 
+    def company(self) -> tuple[Any, ...]:
+        """Say which setups may be played beside this one in one process: those that say the same."""
+        task = self.task()
+        options = sorted(world_options(task).items())
+        return task.spec.world, self.policy, self.seed, self.num_games, self.roots, *options
+
 
 def world_options(task: TaskContent) -> dict[str, Any]:
     """Give the options a task's world is made with, plain enough for an episode's file."""
@@ -75,7 +82,7 @@ def world_options(task: TaskContent) -> dict[str, Any]:
 class Tally:
     """What is counted along one episode, the same way while it is played and while it is replayed."""
 
-    def __init__(self, world: World, index: int, tests: dict[str, SuccessTest]) -> None:
+    def __init__(self, world: World, index: int, tests: Mapping[str, SuccessTest]) -> None:
         self.tests = tests
         self.steps = 0
         self.checksum = 0
@@ -109,10 +116,28 @@ def facts(world_name: str, state: Any) -> dict[str, Any]:
     return found
 
 
+class Finished(NamedTuple):
+    """An episode that ended."""
+
+    part: int
+    """Which of the setups it is of."""
+    file: EpisodeFile
+
+
+class _Part(NamedTuple):
+    """What one of the setups brings to a game."""
+
+    setup: Setup
+    task: TaskContent
+    tests: TestPair
+    make_policy: PolicySource
+
+
 @dataclass
 class _Slot:
     """One running episode."""
 
+    part: int
     episode: int
     attempts: int
     seeds: Seeds
@@ -123,30 +148,27 @@ class _Slot:
 
 
 class Games:
-    """G games of one task; `start` puts an episode into a free one, `step` plays all one step further."""
+    """G games; `start` puts an episode into a free one, `step` plays all one step further."""
 
-    def __init__(self, setup: Setup) -> None:
-        """Load content, world, skills and policies.
+    def __init__(self, *setups: Setup) -> None:
+        """Load content, world, skills and policies; all setups must be each other's `company`, or ValueError is raised.
 
         Raises whatever MaestroError says what is wrong with them.
         """
-        self.setup = setup
-        self.task = setup.task()
-        self.tests = find_tests(self.task)
-        world_name = self.task.spec.world
-        self.world: World = make_world(world_name, setup.num_games, **world_options(self.task))
-        content = Content(setup.roots)
-        self.policy: SkillPolicy = make_policy(setup.policy, world_name, setup.num_games, content)
+        if len({setup.company() for setup in setups}) != 1:
+            raise ValueError("these setups cannot be played beside each other")
+        first, task = setups[0], setups[0].task()
+        world_name = task.spec.world
+        self.world: World = make_world(world_name, first.num_games, **world_options(task))
+        content = Content(first.roots)
+        self.policy: SkillPolicy = make_policy(first.policy, world_name, first.num_games, content)
         skills = content.skills(world_name)
-        self.executive = Executive(
-            load_options(skills),
-            load_policy(self.task, skills),
-            self.task.spec.fallback,
-            setup.num_games,
-        )
+        self._parts = [_part(setup, skills) for setup in setups]
+        make_first, fallback = self._parts[0].make_policy, task.spec.fallback
+        self.executive = Executive(load_options(skills), make_first, fallback, first.num_games)
         self._successes = load_successes(skills)
         attend(self.policy, self.world, self.executive)
-        self._slots: list[_Slot | None] = [None] * setup.num_games
+        self._slots: list[_Slot | None] = [None] * first.num_games
 
     @property
     def num_running(self) -> int:
@@ -158,18 +180,26 @@ class Games:
         """Count the games that wait for an episode."""
         return len(self._slots) - self.num_running
 
-    def start(self, episode: int, attempts: int = 1) -> None:
-        """Begin an episode in a free game; `attempts` counts this one. Raises ValueError where none is free."""
+    def start(
+        self, episode: int, attempts: int = 1, part: int = 0, tests: Mapping[str, SuccessTest] | None = None
+    ) -> None:
+        """Begin an episode of a setup, by its place among them, in a free game; raises ValueError where none is free.
+
+        `attempts` counts this one. `tests` watch the episode in place of its task's success tests.
+        """
         index = self._slots.index(None)
-        seeds = episode_seeds(self.setup.seed, episode)
+        setup, task, own_tests, make_policy = self._parts[part]
+        seeds = episode_seeds(setup.seed, episode)
         self.world.seed(index, seeds.core, seeds.disp)
         self.world.reset([index])
         self.policy.reset(index, seeds.policy)
-        tally = Tally(self.world, index, self.tests.make())
-        self._slots[index] = _Slot(episode, attempts, seeds, tally, Judge(self._successes))
-        self.executive.start(index, self.world.states[index], seeds.code)
+        tally = Tally(self.world, index, tests or own_tests.make())
+        self._slots[index] = _Slot(part, episode, attempts, seeds, tally, Judge(self._successes))
+        self.executive.start(
+            index, self.world.states[index], seeds.code, make_policy=make_policy, fallback=task.spec.fallback
+        )
 
-    def step(self) -> list[EpisodeFile]:
+    def step(self) -> list[Finished]:
         """Play every running game one step further and give the episodes that ended by it."""
         finished = self._failed_at_start()
         if not self.num_running:
@@ -191,7 +221,7 @@ class Games:
         """Free the games."""
         self.world.close()
 
-    def _failed_at_start(self) -> list[EpisodeFile]:
+    def _failed_at_start(self) -> list[Finished]:
         """End the episodes whose generated code failed before the first step."""
         return [
             self._finish(index, slot, self._error(index))
@@ -217,9 +247,10 @@ class Games:
     def _error(self, index: int) -> Ending:
         return Ending(by="error", cause=str(self.executive.failure(index)))
 
-    def _finish(self, index: int, slot: _Slot, ending: Ending) -> EpisodeFile:
+    def _finish(self, index: int, slot: _Slot, ending: Ending) -> Finished:
         """Make the record and the file of an episode that is over, and free its game."""
         self._slots[index] = None
+        setup, task = self._parts[slot.part][:2]
         wall_s = time.perf_counter() - slot.started
         account = self.executive.account(index)
         record = EpisodeRecord(
@@ -237,18 +268,24 @@ class Games:
             attempts=slot.attempts,
             **facts(self.world.name, self.world.states[index]),
         )
-        return EpisodeFile(
-            target=self.setup.target,
-            policy=self.setup.policy,
+        file = EpisodeFile(
+            target=setup.target,
+            policy=setup.policy,
             world=self.world.name,
-            options=world_options(self.task),
+            options=world_options(task),
             action_names=tuple(self.world.action_names),
             actions=np.frombuffer(bytes(slot.actions), dtype=np.uint8),
             switches=self.executive.switches(index),
             record=record,
-            tests=self.task.spec.success.model_dump(),
+            tests=task.spec.success.model_dump(),
             versions=engine_versions(self.world.name),
         )
+        return Finished(slot.part, file)
+
+
+def _part(setup: Setup, skills: Mapping[str, SkillContent]) -> _Part:
+    task = setup.task()
+    return _Part(setup, task, find_tests(task), load_policy(task, skills))
 
 
 def world_ending(world: World, index: int, tally: Tally, terminated: bool, truncated: bool) -> Ending | None:

@@ -1,4 +1,4 @@
-"""Play many episodes on several worker processes, and survive the death of any of them.
+"""Play many episodes, of one task or of several, on several worker processes, and survive the death of any of them.
 
 The parent hands out episodes one by one and is the only one that writes. A worker that dies (killed, out of memory,
 crashed engine, no step for a long time) is replaced and its episodes are started again: the second time beside
@@ -14,7 +14,7 @@ import signal
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -35,18 +35,22 @@ class Outcome(NamedTuple):
 
     record: EpisodeRecord
     file: EpisodeFile | None
+    part: int = 0
+    """Which of the setups it is of."""
 
 
 class _Task(NamedTuple):
     episode: int
     attempt: int
+    part: int
 
 
 @dataclass
 class _Worker:
     process: SpawnProcess
     connection: Connection
-    held: dict[int, _Task] = field(default_factory=dict)
+    held: dict[tuple[int, int], _Task] = field(default_factory=dict)
+    """Episodes it has been handed, by part and number."""
     is_ready: bool = False
     plays_alone: bool = False
     crash: str = ""
@@ -54,28 +58,35 @@ class _Worker:
 
 
 def play_here(
-    setup: Setup, episodes: Iterable[int], on_steps: Callable[[int], None] = lambda count: None
+    setup: Setup | Sequence[Setup],
+    *episodes: Iterable[int],
+    on_steps: Callable[[int], None] = lambda count: None,
 ) -> Iterator[Outcome]:
-    """Play the episodes in this process: for the toy world, tests and debuggers."""
-    waiting = deque(episodes)
-    games = Games(setup)
+    """Play episodes in this process: for the toy world, tests and debuggers. Arguments as those of `Workers`."""
+    setups = _as_sequence(setup)
+    waiting = deque(_in_turn(setups, episodes))
+    games = Games(*setups)
     try:
         while waiting or games.num_running:
             while waiting and games.num_free:
-                games.start(waiting.popleft())
+                games.start(*waiting.popleft())
             on_steps(games.num_running)
-            for finished in games.step():
-                yield Outcome(finished.record, finished)
+            for part, file in games.step():
+                yield Outcome(file.record, file, part)
     finally:
         games.close()
 
 
 class Workers:
-    """Worker processes for one setup; a context manager, so that none outlives the evaluation."""
+    """Worker processes for some setups; a context manager, so that none outlives the evaluation."""
 
-    def __init__(self, setup: Setup, num_workers: int, stall_s: float = STALL_S) -> None:
-        """Start no more than `num_workers` processes, each playing `setup.num_games` games at once."""
-        self.setup = setup
+    def __init__(self, setup: Setup | Sequence[Setup], num_workers: int, stall_s: float = STALL_S) -> None:
+        """Start no more than `num_workers` processes, each playing a setup's `num_games` games at once.
+
+        Of several setups, which must be each other's `company`, every process plays all, so that no core waits for
+        the last games of one while the next could begin.
+        """
+        self.setups = _as_sequence(setup)
         self.num_workers = num_workers
         self.num_deaths = 0
         self._num_false_starts = 0
@@ -96,14 +107,14 @@ class Workers:
         self.close()
 
     def play(
-        self, episodes: Iterable[int], on_steps: Callable[[int], None] = lambda count: None
+        self, *episodes: Iterable[int], on_steps: Callable[[int], None] = lambda count: None
     ) -> Iterator[Outcome]:
-        """Yield each episode as it ends; `on_steps` hears of steps taken, some times a second.
+        """Play the numbers of episodes given for each setup, in their order, and yield each episode as it ends.
 
-        Raises the MaestroError that keeps a worker from starting.
+        `on_steps` hears of steps taken, some times a second. Raises the MaestroError that keeps a worker from starting.
         """
         self._on_steps = on_steps
-        self._waiting.extend(_Task(episode, 1) for episode in episodes)
+        self._waiting.extend(_in_turn(self.setups, episodes))
         wanted = min(self.num_workers, len(self._waiting))
         while len(self._workers) < wanted:
             self._start_worker()
@@ -142,7 +153,7 @@ class Workers:
     def _start_worker(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=work, args=(self.setup, theirs, self._scratch.name), name="maestro-worker", daemon=True
+            target=work, args=(self.setups, theirs, self._scratch.name), name="maestro-worker", daemon=True
         )
         with _fixed_hashes():
             process.start()
@@ -170,9 +181,10 @@ class Workers:
         if kind == "steps":
             self._on_steps(content)
         elif kind == "finished":
-            del worker.held[content.record.episode]
+            part, file = content
+            del worker.held[part, file.record.episode]
             worker.plays_alone = False
-            self._ready.append(Outcome(content.record, content))
+            self._ready.append(Outcome(file.record, file, part))
         elif kind == "fault":
             raise content
         elif kind == "crash":
@@ -183,7 +195,8 @@ class Workers:
 
     def _feed(self, worker: _Worker) -> None:
         """Hand the worker as many episodes as it can take."""
-        while worker.is_ready and not worker.plays_alone and len(worker.held) < self.setup.num_games:
+        most = self.setups[0].num_games
+        while worker.is_ready and not worker.plays_alone and len(worker.held) < most:
             if self._suspects and not worker.held:
                 task = self._suspects.popleft()
                 worker.plays_alone = True
@@ -191,7 +204,7 @@ class Workers:
                 task = self._waiting.popleft()
             else:
                 return
-            worker.held[task.episode] = task
+            worker.held[task.part, task.episode] = task
             with contextlib.suppress(OSError):  # a dead worker is buried when its end of the pipe is read
                 worker.connection.send(("play", task))
 
@@ -206,7 +219,7 @@ class Workers:
             if worker.crash or self._num_false_starts >= MAX_ATTEMPTS:
                 raise EngineError(
                     f"a worker process ended before it could play: {reason}",
-                    where=f"maestro eval --target {self.setup.target}",
+                    where=f"maestro eval --target {','.join(dict.fromkeys(setup.target for setup in self.setups))}",
                     hint="give the same command with --workers 0, which plays in one process and shows the error",
                 )
         self.num_deaths += 1
@@ -218,13 +231,25 @@ class Workers:
             self._feed(other)
 
     def _take_back(self, task: _Task, reason: str) -> None:
-        again = _Task(task.episode, task.attempt + 1)
+        again = task._replace(attempt=task.attempt + 1)
         if again.attempt < MAX_ATTEMPTS:
             self._waiting.appendleft(again)
         elif again.attempt == MAX_ATTEMPTS:
             self._suspects.append(again)
         else:
-            self._ready.append(Outcome(_given_up(self.setup, task, reason), None))
+            self._ready.append(Outcome(_given_up(self.setups[task.part], task, reason), None, task.part))
+
+
+def _as_sequence(setup: Setup | Sequence[Setup]) -> tuple[Setup, ...]:
+    return (setup,) if isinstance(setup, Setup) else tuple(setup)
+
+
+def _in_turn(setups: Sequence[Setup], episodes: Sequence[Iterable[int]]) -> list[_Task]:
+    """List what is to be played, all setups in turn: what is cut short has some of each."""
+    if len(episodes) != len(setups):
+        raise ValueError(f"{len(setups)} setups, and episodes of {len(episodes)}")
+    tasks = [(place, part, number) for part, mine in enumerate(episodes) for place, number in enumerate(mine)]
+    return [_Task(number, 1, part) for _, part, number in sorted(tasks)]
 
 
 @contextlib.contextmanager

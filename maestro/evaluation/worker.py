@@ -1,7 +1,7 @@
 """The child's side of an evaluation: plays the episodes its parent hands it and sends back what came of them.
 
-Messages are pairs (kind, content). To the worker: `play` (episode, attempt), `stop`. From it: `ready`, `steps` (taken
-since the last such message), `finished` (an EpisodeFile), `fault` (a MaestroError of the setup), `crash` (a text).
+Messages are pairs (kind, content). To the worker: `play` (episode, attempt, part), `stop`. From it: `ready`, `steps` (taken
+since the last such message), `finished` (a Finished), `fault` (a MaestroError of the setup), `crash` (a text).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
 from maestro.errors import MaestroError
@@ -21,7 +22,7 @@ REPORT_EVERY_S = 0.25
 _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK = 16
 
 
-def work(setup: Setup, parent: Connection, scratch: str) -> None:
+def work(setups: Sequence[Setup], parent: Connection, scratch: str) -> None:
     """Serve one parent until it says `stop` or is gone.
 
     `scratch` is where temporary files go: the parent removes it, also after a worker that was killed.
@@ -30,7 +31,7 @@ def work(setup: Setup, parent: Connection, scratch: str) -> None:
     tempfile.tempdir = scratch
     games = None
     try:
-        games = Games(setup)
+        games = Games(*setups)
         parent.send(("ready", None))
         _serve(games, parent)
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -24,7 +24,7 @@ from maestro.learner.skill_view import SkillView
 from maestro.options.executive import Executive
 from maestro.rewards.threads import one_thread
 
-BLOCK = 32
+BLOCK = 64
 """Games the network is asked about at once."""
 _DRAWS = 256
 """Random numbers drawn at a time."""

@@ -39,8 +39,10 @@ class _Game:
         "end_turn",
         "ended",
         "failure",
+        "fallback",
         "forced",
         "initiations",
+        "make_policy",
         "mask",
         "observe",
         "refused",
@@ -58,7 +60,9 @@ class _Game:
     terminations: dict[str, Termination]
     should_terminate: Termination
 
-    def __init__(self) -> None:
+    def __init__(self, make_policy: Callable[[int], PolicyOverSkills], fallback: str) -> None:
+        self.make_policy = make_policy
+        self.fallback = fallback
         self.state: Any = None
         self.start: Any = None
         self.mask = -1
@@ -96,40 +100,46 @@ class Executive:
 
         `make_policy(seed)` gives a new policy over skills for one episode. `fallback` is the skill that runs where a
         choice is refused; it runs even where it may not start itself, because some skill has to act (the account says
-        how often that happened).
+        how often that happened). `start` may give a game others of both.
         Raises UnknownNameError for a fallback that is none of the options, ValueError for two options of one name.
         """
         names = [option.name for option in options]
         if len(set(names)) != len(names):
             raise ValueError(f"two options have the same name: {', '.join(sorted(names))}")
-        if fallback not in names:
-            raise UnknownNameError("skill", fallback, names, where="fallback")
         if num_games < 1:
             raise ValueError(f"num_games is {num_games}; it must be at least 1")
         self.skills = tuple(names)
-        self.fallback = fallback
         self.num_games = num_games
         self.running = [None] * num_games
         self.started = [None] * num_games
         self._options = tuple(options)
-        self._make_policy = make_policy
         self._limits = {
             option.name: (option.max_turns or _NEVER, option.max_steps or _NEVER) for option in options
         }
         self._startable: dict[int, frozenset[str]] = {}
-        self._games = [_Game() for _ in range(num_games)]
+        self._games = [self._under(make_policy, fallback) for _ in range(num_games)]
 
-    def start(self, index: int, state: Any, seed: int) -> str | None:
+    def start(
+        self,
+        index: int,
+        state: Any,
+        seed: int,
+        *,
+        make_policy: Callable[[int], PolicyOverSkills] | None = None,
+        fallback: str | None = None,
+    ) -> str | None:
         """Begin an episode of game `index` in `state` and return the skill that runs first.
 
-        `seed` fixes what the generated code draws at random. Returns None if generated code failed already. Whatever
-        the game's previous episode left is forgotten.
+        `seed` fixes what the generated code draws at random. `make_policy` and `fallback` are the game's from now on,
+        where they are given. Returns None if generated code failed already. Whatever the game's previous episode left
+        is forgotten. Raises UnknownNameError for a fallback that is none of the options.
         """
-        game = self._games[index] = _Game()
+        last = self._games[index]
+        game = self._games[index] = self._under(make_policy or last.make_policy, fallback or last.fallback)
         self.running[index] = None
         self.started[index] = game.state = state
         try:
-            policy = self._make_policy(seed)
+            policy = game.make_policy(seed)
             game.select_skill = policy.select_skill
             game.observe = getattr(policy, "observe", None)
             fresh = [option.fresh(seed) if option.fresh else option for option in self._options]
@@ -222,6 +232,12 @@ class Executive:
             return {skill: SkillAccount() for skill in self.skills}
         return summarise(self.skills, switches, state.step, state.turn)
 
+    def _under(self, make_policy: Callable[[int], PolicyOverSkills], fallback: str) -> _Game:
+        """Make a game under a policy over skills."""
+        if fallback not in self.skills:
+            raise UnknownNameError("skill", fallback, self.skills, where="fallback")
+        return _Game(make_policy, fallback)
+
     def _choose(self, index: int, game: _Game, state: Any, finished: str | None) -> str:
         """Ask the policy and begin what it chose, or the fallback in its place."""
         choice = game.select_skill(state, finished, game.startable)
@@ -232,7 +248,7 @@ class Executive:
             )
         game.refused, game.forced = None, False
         if choice not in game.startable:
-            game.refused, choice = choice, self.fallback
+            game.refused, choice = choice, game.fallback
             game.forced = choice not in game.startable
         max_turns, max_steps = self._limits[choice]
         game.end_turn = state.turn + max_turns
@@ -268,7 +284,7 @@ class Executive:
 
     def _fail(self, index: int, game: _Game, error: Exception) -> None:
         """Record that generated code ended the episode; raise the error again where generated code had no part."""
-        functions = [self._make_policy, getattr(game, "select_skill", None), game.observe]
+        functions = [game.make_policy, getattr(game, "select_skill", None), game.observe]
         for option in self._options:
             functions += (option.can_initiate, option.should_terminate)
         failure = describe_failure(error, game.state.step, functions)

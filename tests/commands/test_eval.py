@@ -182,12 +182,18 @@ def test_recorded_episodes_replay(tmp_path: Path):
         assert verify(read_episode(tmp_path / "here" / "episodes" / f"{number}.npz")) == []
 
 
-def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    content = tmp_path / "content"
+def second_door(folder: Path) -> Path:
+    """Make content with a second task, which differs from the first in nothing but its name."""
+    content = folder / "content"
     other = content / "meta_policies" / "second_door"
     shutil.copytree(ROOT / "meta_policies" / "locked_door", other)
     toml = (other / "task.toml").read_text().replace('"locked_door"', '"second_door"')
     (other / "task.toml").write_text(toml)
+    return content
+
+
+def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    content = second_door(tmp_path)
     arguments = [
         "--workers",
         "0",
@@ -212,6 +218,8 @@ def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFix
     assert "second_door" in table
     assert "compatible (95 %)" in table
     assert "opener" in table
+    assert found["tasks"]["second_door"]["speed"]["tasks_at_once"] == 2
+    assert found["tasks"]["second_door"]["speed"] == found["tasks"]["locked_door"]["speed"]
 
 
 def test_an_error_in_generated_code_ends_one_episode_and_is_shown(
@@ -304,6 +312,32 @@ def test_ctrl_c_keeps_the_records_and_the_same_command_continues(tmp_path: Path)
     assert "Not all episodes have ended" in out
     assert main(["eval", "--target", "locked_door", *arguments]) == 0
     assert sorted(record["episode"] for record in records(here)) == list(range(30))
+
+
+def test_ctrl_c_in_several_tasks_keeps_the_records_of_all(tmp_path: Path):
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW)
+    here = tmp_path / "here"
+    arguments = ["eval", "--target", "locked_door,second_door", "--content", str(second_door(tmp_path))]
+    arguments += ["--episodes", "30", "--workers", "2", "--policy", str(slow), "--run", str(here)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maestro", *arguments],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    folders = [here / "locked_door", here / "second_door"]
+    files = [folder / "episodes.jsonl" for folder in folders]
+    wait_for(lambda: all(file.exists() and file.read_text().count("\n") >= 2 for file in files))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = [len(records(folder)) for folder in folders]
+    assert abs(kept[0] - kept[1]) <= 4, "tasks are played in turn"
+    assert f"stopped at {sum(kept)} of 60 episodes of locked_door, second_door" in err
+    assert f"They are kept in {here};" in err
+    assert out.count("(cut short)") == 2
+    assert main(arguments) == 0
+    for folder in folders:
+        assert sorted(record["episode"] for record in records(folder)) == list(range(30))
 
 
 def test_killed_at_any_point_it_continues_and_counts_nothing_twice(tmp_path: Path):

@@ -43,7 +43,7 @@ def play(given: Setup, order: list[int]) -> dict[int, EpisodeFile]:
         while waiting and games.num_free:
             games.start(waiting.pop(0))
         for one in games.step():
-            found[one.record.episode] = one
+            found[one.file.record.episode] = one.file
     games.close()
     return found
 

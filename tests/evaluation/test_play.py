@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from maestro.content import shipped_root
 from maestro.errors import EngineError, PolicyFileError
 from maestro.evaluation.games import Setup
 from maestro.evaluation.play import Outcome, Workers, play_here
+from maestro.options.load import sign_folder
 
 ROOTS = (shipped_root(),)
 SLOW = """
@@ -40,6 +44,11 @@ class Slow(ReferencePolicy):
 def make_skill_policy(num_games):
     return Slow()
 """
+HASTY = """
+class Policy:
+    def select_skill(self, state, finished, startable):
+        return "opener"
+"""
 
 
 def setup(policy: str = "reference", num_games: int = 2) -> Setup:
@@ -64,8 +73,60 @@ def test_workers_give_what_one_process_gives():
     expected = by_number(play_here(setup("random"), range(30)))
     steps: list[int] = []
     with Workers(setup("random", num_games=3), 2) as workers:
-        assert by_number(workers.play(range(30), steps.append)) == expected
+        assert by_number(workers.play(range(30), on_steps=steps.append)) == expected
     assert sum(steps) == sum(record["steps"] for record in expected.values())
+
+
+def two_tasks(folder: Path, num_games: int) -> tuple[Setup, Setup]:
+    """The corridor's task, and one with another policy over skills and another fallback."""
+    task = folder / "meta_policies" / "other_door"
+    shutil.copytree(ROOTS[0] / "meta_policies" / "locked_door", task)
+    toml = (task / "task.toml").read_text().replace('"locked_door"', '"other_door"')
+    (task / "task.toml").write_text(toml.replace('fallback = "eastwalker"', 'fallback = "keyfinder"'))
+    (task / "policy.py").write_text(HASTY)
+    sign_folder(task, "test")
+    roots = (folder, *ROOTS)
+    return (
+        Setup("locked_door", "random", 0, num_games, roots),
+        Setup("other_door", "random", 0, num_games, roots),
+    )
+
+
+def outcomes_by_part(outcomes: Iterator[Outcome], num_parts: int) -> list[dict[int, Any]]:
+    found: list[dict[int, Any]] = [{} for _ in range(num_parts)]
+    for outcome in outcomes:
+        assert outcome.file is not None
+        assert outcome.record.episode not in found[outcome.part]
+        found[outcome.part][outcome.record.episode] = outcome.record.deterministic(), outcome.file.target
+    return found
+
+
+def test_tasks_played_beside_each_other_go_as_they_go_alone(tmp_path: Path):
+    setups = two_tasks(tmp_path, num_games=3)
+    numbers = [3, 1, 8, 2, 5], [2, 3, 9, 4]
+    alone = [outcomes_by_part(play_here(one, mine), 1)[0] for one, mine in zip(setups, numbers, strict=True)]
+    assert outcomes_by_part(play_here(setups, *numbers), 2) == alone
+    with Workers(setups, 2) as workers:
+        assert outcomes_by_part(workers.play(*numbers), 2) == alone
+    first, second = alone
+    assert {target for _, target in second.values()} == {"other_door"}
+    refused = [record["skills"]["opener"]["refused"] for record, _ in second.values()]
+    assert all(refused), "the other policy asks for what cannot start"
+    assert all(not record["skills"]["opener"]["refused"] for record, _ in first.values())
+
+
+def test_tasks_are_begun_in_turn(tmp_path: Path):
+    setups = two_tasks(tmp_path, num_games=1)
+    order = [(one.part, one.record.episode) for one in play_here(setups, [4, 5, 6], [7, 8])]
+    assert order == [(0, 4), (1, 7), (0, 5), (1, 8), (0, 6)]
+
+
+def test_setups_that_are_no_company_are_refused(tmp_path: Path):
+    first, second = two_tasks(tmp_path, num_games=2)
+    with pytest.raises(ValueError, match="beside each other"):
+        list(play_here((first, replace(second, seed=1)), [0], [0]))
+    with pytest.raises(ValueError, match="2 setups, and episodes of 1"):
+        list(play_here((first, second), [0]))
 
 
 def test_workers_are_gone_afterwards():

@@ -46,4 +46,4 @@ class SuccessWatch(ABC):
 class CountWatch(SuccessWatch):
     """Counts events; never done before the episode is."""
 
-    kind = "count"
+    kind: ClassVar[Literal["rate", "count"]] = "count"
