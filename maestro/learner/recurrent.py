@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
+from maestro.learner.gru import gru_steps
+
 
 class Core(nn.Module):
     """A recurrent layer with torch's weights, which steps, unrolls over time, and takes packed sequences."""
@@ -37,13 +39,10 @@ class Core(nn.Module):
 
         Returns outputs (T, B, C) and the last state.
         """
-        projected = self._project(x)
-        keep = (~fresh).to(state.dtype).unsqueeze(-1)
-        outputs = []
-        for inputs, kept in zip(projected.unbind(0), keep.unbind(0), strict=True):
-            y, state = self._cell(inputs, state * kept)
-            outputs.append(y)
-        return torch.stack(outputs), state
+        length, batch = fresh.shape
+        keep = (~fresh).to(state.dtype).view(-1, 1)
+        outputs, state = self._steps(self._project(x.flatten(0, 1)), state, [batch] * length, keep)
+        return outputs.view(length, batch, -1), state
 
     def packed(self, x: PackedSequence, state: Tensor) -> tuple[PackedSequence, Tensor]:
         """Take the steps of sequences of different lengths, as `nn.GRU` does with the same weights; state (B, S)."""
@@ -52,18 +51,9 @@ class Core(nn.Module):
         projected = self._project(x.data)
         if x.sorted_indices is not None:
             state = state.index_select(0, x.sorted_indices)
-        outputs, ended, running = [], [], state
-        sizes = x.batch_sizes.tolist()
-        for inputs, size in zip(projected.split(sizes), sizes, strict=True):
-            if size < running.shape[0]:
-                ended.append(running[size:])
-                running = running[:size]
-            y, running = self._cell(inputs, running)
-            outputs.append(y)
-        state = torch.cat([running, *reversed(ended)]) if ended else running
+        data, state = self._steps(projected, state, x.batch_sizes.tolist())
         if x.unsorted_indices is not None:
             state = state.index_select(0, x.unsorted_indices)
-        data = torch.cat(outputs)
         return PackedSequence(data, x.batch_sizes, x.sorted_indices, x.unsorted_indices), state
 
     def _packed_by_torch(self, x: PackedSequence, state: Tensor) -> tuple[PackedSequence, Tensor]:
@@ -75,13 +65,30 @@ class Core(nn.Module):
         y, (hidden, cell) = self.layer(x, (hidden.contiguous(), cell.contiguous()))
         return y, torch.cat([hidden[0], cell[0]], dim=-1)
 
+    def _steps(
+        self, projected: Tensor, state: Tensor, sizes: list[int], keep: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Take the steps of sequences from projected inputs; arguments and results as those of `gru_steps`."""
+        if self.kind == "gru":
+            _, weight, _, bias = self.layer.all_weights[0]
+            return gru_steps(projected, state, weight, bias, sizes, keep)
+        kept = [None] * len(sizes) if keep is None else keep.split(sizes)
+        outputs, ended, running = [], [], state
+        for inputs, size, keeps in zip(projected.split(sizes), sizes, kept, strict=True):
+            if size < running.shape[0]:
+                ended.append(running[size:])
+                running = running[:size]
+            y, running = self._cell(inputs, running if keeps is None else running * keeps)
+            outputs.append(y)
+        return torch.cat(outputs), torch.cat([running, *reversed(ended)]) if ended else running
+
     def _project(self, x: Tensor) -> Tensor:
         weight, _, bias, _ = self.layer.all_weights[0]
-        return F.linear(x, weight, bias).float()
+        return F.linear(x, weight, bias)
 
     def _cell(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Take one step from projected inputs (B, 3 C or 4 C); the state itself stays in float32."""
-        hidden = state[:, : self.size]
+        inputs, hidden = inputs.float(), state[:, : self.size]
         _, weight, _, bias = self.layer.all_weights[0]
         recurrent = F.linear(hidden, weight, bias).float()
         if self.kind == "gru":
