@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import maestro.commands.codegen as command
+from maestro.content import shipped_root
 from maestro.llm.chat import ChatModel, ChatSettings
 from maestro.llm.messages import Reply, ReplyFailed, Usage
 
@@ -52,3 +54,14 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
         return model
 
     return use
+
+
+@pytest.fixture
+def second_door(tmp_path: Path) -> Path:
+    """Make content with a second task, which differs from `locked_door` in nothing but its name."""
+    content = tmp_path / "content"
+    other = content / "meta_policies" / "second_door"
+    shutil.copytree(shipped_root() / "meta_policies" / "locked_door", other)
+    toml = (other / "task.toml").read_text().replace('"locked_door"', '"second_door"')
+    (other / "task.toml").write_text(toml)
+    return content

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +17,6 @@ from maestro.options.load import VALIDATOR_VERSION, sign_folder
 from maestro.options.provenance import sign
 
 ROOT = shipped_root()
-SLOW = """
-import time
-from maestro.envs.corridor import ReferencePolicy
-
-class Slow(ReferencePolicy):
-    def act(self, world, skills):
-        time.sleep(0.02)
-        return super().act(world, skills)
-
-def make_skill_policy(num_games):
-    return Slow()
-"""
 POLICY = """
 class Policy:
     def select_skill(self, state, finished, startable):
@@ -66,20 +48,6 @@ def own_content(folder: Path, extra: str) -> Path:
     (task / "policy.py").write_text(POLICY.replace("{extra}", extra))
     sign_folder(task, "test")
     return folder / "content"
-
-
-def start(*arguments: str, **options: Any) -> subprocess.Popen:
-    command = [sys.executable, "-m", "maestro", "eval", "--target", "locked_door", *arguments]
-    return subprocess.Popen(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-    )
-
-
-def wait_for(condition: Any, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.02)
 
 
 def test_the_table_has_success_skills_and_files(capsys: pytest.CaptureFixture[str]):
@@ -182,25 +150,14 @@ def test_recorded_episodes_replay(tmp_path: Path):
         assert verify(read_episode(tmp_path / "here" / "episodes" / f"{number}.npz")) == []
 
 
-def second_door(folder: Path) -> Path:
-    """Make content with a second task, which differs from the first in nothing but its name."""
-    content = folder / "content"
-    other = content / "meta_policies" / "second_door"
-    shutil.copytree(ROOT / "meta_policies" / "locked_door", other)
-    toml = (other / "task.toml").read_text().replace('"locked_door"', '"second_door"')
-    (other / "task.toml").write_text(toml)
-    return content
-
-
-def test_several_tasks_give_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    content = second_door(tmp_path)
+def test_several_tasks_give_one_object(second_door: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = [
         "--workers",
         "0",
         "--episodes",
         "3",
         "--content",
-        str(content),
+        str(second_door),
         "--run",
         str(tmp_path / "both"),
     ]
@@ -293,95 +250,6 @@ def test_a_run_of_another_configuration_is_refused(tmp_path: Path, capsys: pytes
     assert "the run was started with seed = 0, and now seed = 1" in capsys.readouterr().err
 
 
-def test_ctrl_c_keeps_the_records_and_the_same_command_continues(tmp_path: Path):
-    slow = tmp_path / "slow.py"
-    slow.write_text(SLOW)
-    here = tmp_path / "here"
-    arguments = ["--episodes", "30", "--workers", "2", "--policy", str(slow), "--run", str(here)]
-    process = start(*arguments, start_new_session=True)
-    file = here / "episodes.jsonl"
-    wait_for(lambda: file.exists() and file.read_text().count("\n") >= 2)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    kept = len(records(here))
-    assert 2 <= kept < 30
-    assert f"stopped at {kept} of 30 episodes" in err
-    assert "give the same command again to continue" in err
-    assert "Traceback" not in err
-    assert "Not all episodes have ended" in out
-    assert main(["eval", "--target", "locked_door", *arguments]) == 0
-    assert sorted(record["episode"] for record in records(here)) == list(range(30))
-
-
-def test_ctrl_c_in_several_tasks_keeps_the_records_of_all(tmp_path: Path):
-    slow = tmp_path / "slow.py"
-    slow.write_text(SLOW)
-    here = tmp_path / "here"
-    arguments = ["eval", "--target", "locked_door,second_door", "--content", str(second_door(tmp_path))]
-    arguments += ["--episodes", "30", "--workers", "2", "--policy", str(slow), "--run", str(here)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "maestro", *arguments],
-        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    folders = [here / "locked_door", here / "second_door"]
-    files = [folder / "episodes.jsonl" for folder in folders]
-    wait_for(lambda: all(file.exists() and file.read_text().count("\n") >= 2 for file in files))
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    kept = [len(records(folder)) for folder in folders]
-    assert abs(kept[0] - kept[1]) <= 4, "tasks are played in turn"
-    assert f"stopped at {sum(kept)} of 60 episodes of locked_door, second_door" in err
-    assert f"They are kept in {here};" in err
-    assert out.count("(cut short)") == 2
-    assert main(arguments) == 0
-    for folder in folders:
-        assert sorted(record["episode"] for record in records(folder)) == list(range(30))
-
-
-def test_killed_at_any_point_it_continues_and_counts_nothing_twice(tmp_path: Path):
-    slow = tmp_path / "slow.py"
-    slow.write_text(SLOW)
-    here = tmp_path / "here"
-    arguments = ["--episodes", "16", "--workers", "2", "--policy", str(slow), "--run", str(here)]
-    file = here / "episodes.jsonl"
-    for wanted in (1, 5):
-        process = start(*arguments)
-        wait_for(lambda wanted=wanted: file.exists() and file.read_text().count("\n") >= wanted)
-        children = _children(process.pid)
-        process.kill()
-        process.communicate()
-        wait_for(lambda children=children: not any(map(_is_alive, children)))  # orphans end by themselves
-    assert main(["eval", "--target", "locked_door", *arguments]) == 0
-    assert main(["eval", "--target", "locked_door", "--run", str(tmp_path / "whole"), *arguments[:-2]]) == 0
-    for key in ("episode", "steps", "checksum", "success"):
-        of_killed, of_whole = (
-            [record[key] for record in sorted(records(folder), key=lambda record: record["episode"])]
-            for folder in (here, tmp_path / "whole")
-        )
-        assert of_killed == of_whole
-
-
-def test_a_full_disk_is_said_and_costs_nothing_that_was_recorded(tmp_path: Path):
-    here = tmp_path / "here"
-    arguments = ["--episodes", "60", "--workers", "0", "--run", str(here)]
-    limit = 20_000  # bytes a file may have: episodes.jsonl reaches it first
-
-    def fill() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    process = start(*arguments, preexec_fn=fill)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "the disk, or your share of it, is full" in err
-    assert "Traceback" not in err
-    kept = [record["episode"] for record in records(here)]
-    assert 0 < len(kept) < 60
-    assert main(["eval", "--target", "locked_door", *arguments]) == 0
-    assert sorted(record["episode"] for record in records(here)) == list(range(60))
-
-
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_the_tables_fit_the_terminal(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -392,15 +260,3 @@ def test_the_tables_fit_the_terminal(
         line for line in capsys.readouterr().out.splitlines() if not line.startswith(("report", "watch"))
     ]
     assert max(map(len, lines)) <= columns
-
-
-def _children(process_id: int) -> list[int]:
-    path = Path(f"/proc/{process_id}/task/{process_id}/children")
-    return [int(word) for word in path.read_text().split()]
-
-
-def _is_alive(process_id: int) -> bool:
-    try:
-        return "(zombie)" not in Path(f"/proc/{process_id}/status").read_text()
-    except OSError:
-        return False
