@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
-from maestro.commands._output import print_json, print_table
+from maestro.commands._emergence import emergence_rows, print_emergence
+from maestro.commands._output import print_json
 from maestro.errors import ConfigError, RunError
 
 
@@ -36,7 +37,7 @@ class Config:
 
 def run(config: Config) -> int:
     """Read the runs, write pictures and table, and say how each skill's reward rose."""
-    from maestro.learner.curves import emergence, read_groups, write_curves
+    from maestro.learner.curves import read_groups, write_curves
 
     if not config.run:
         raise ConfigError("no run is named", where="--run", expected="the folder of a training run")
@@ -50,28 +51,10 @@ def run(config: Config) -> int:
         raise RunError(
             f"cannot be written: {error.strerror or error}", where=str(out), hint="choose a folder with --out"
         ) from error
-    rows: list[dict[str, Any]] = [
-        {"runs": group.label, **one._asdict()} for group in groups for one in emergence(group)
-    ]
+    rows = emergence_rows(groups)
     if config.json:
         print_json({"runs": [str(folder) for folder in config.run], "skills": rows, "files": written})
         return 0
-    columns = {
-        "skill": "skill",
-        "first": "first",
-        "last": "last",
-        "best": "best",
-        "half of the rise at": "half",
-    }
-    if len(groups) > 1:
-        columns = {"runs": "runs", **columns}
-    print("Reward per 1000 steps, shaped; in the order in which the skills emerged:")
-    print_table(columns, [_shown(row) for row in rows], empty="the skills are not paid in this run")
+    print_emergence(rows)
     print("\n" + "\n".join(f"written  {path}" for path in written))
     return 0
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    half = row["half_way"]
-    numbers = {name: f"{row[name]:.2f}" for name in ("first", "last", "best")}
-    return {**row, **numbers, "half": "did not rise" if half is None else f"{half:,.0f} steps"}

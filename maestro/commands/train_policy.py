@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maestro.commands._emergence import print_emergence, rows_of_run
 from maestro.commands._output import print_json
 from maestro.errors import ConfigError
 from maestro.runs import Run, runs_root
@@ -148,6 +149,7 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
     from maestro.content import Content
 
     folder = plan.folder
+    skills = [] if done.interrupted else rows_of_run(folder)
     if json:
         games = done.summary.games if done.summary else {}
         print_json(
@@ -159,6 +161,7 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
                 "steps_per_s": done.summary.overall_steps_per_s if done.summary else None,
                 "restarts": done.summary.restarts if done.summary else 0,
                 "games": games,
+                "skills": skills,
                 "probes": done.summary.probes if done.summary else {},
             }
         )
@@ -170,9 +173,12 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
         )
     elif not json:
         task = next(iter(Content.find().tasks(plan.settings.games.world)), "TASK")
-        ended = "" if plan.is_complete else f"\nTraining is complete: {done.env_steps:,} steps.\n"
+        if not plan.is_complete:
+            print(f"\nTraining is complete: {done.env_steps:,} steps.\n")
+        if skills:
+            print_emergence(skills)
         print(
-            f"{ended}Policy: {done.policy}\n"
+            f"\nPolicy: {done.policy}\n"
             f"Next: maestro eval --target {task} --policy {done.policy}\n"
             f"      maestro curves --run {folder}"
         )

@@ -111,6 +111,7 @@ def test_it_trains_skips_what_is_done_and_goes_on_exactly(runs, capsys):
     out = capsys.readouterr()
     folder = runs / "train-policy-corridor"
     assert f"Policy: {folder / 'policy'}" in out.out and "Training is complete:" in out.out
+    assert "in the order in which the skills emerged" in out.out
     first = find_checkpoints(folder)[-1].env_steps
     assert 6_000 < first <= 6_000 + AHEAD and first % 512 == 0
     card = load_card(folder / "policy")
@@ -123,6 +124,8 @@ def test_it_trains_skips_what_is_done_and_goes_on_exactly(runs, capsys):
     assert train("--steps", "6000", "--json") == 0  # at once: nothing is left to train
     told = json.loads(capsys.readouterr().out)
     assert told["complete"] and told["steps"] == first
+    assert {row["skill"] for row in told["skills"]} == {"eastwalker", "keyfinder", "opener"}
+    assert all(row["best"] >= row["last"] for row in told["skills"])
 
     assert train("--steps", "6000", "--seed", "9") == 1
     assert "the run was started with games" in capsys.readouterr().err
