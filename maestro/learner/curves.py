@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from maestro.errors import RecordError
-from maestro.learner.progress import METRICS, combine, is_probe, read_metrics
+from maestro.learner.binned import binned
+from maestro.learner.progress import METRICS, is_probe, read_metrics
 from maestro.runs import read_config
 
 NUM_BINS = 60
-_OF_GAMES = re.compile(r"skill/|episode|steps$|lookups$|cache_hits$|reward_per_1000$|turns_per_step$")
 _NOT_SEEDS = (
     "steps",
     "games.seed",
@@ -96,10 +95,10 @@ def read_groups(folders: Sequence[Path], num_bins: int = NUM_BINS) -> list[RunGr
     edges = np.linspace(0, max(last, 1), num_bins + 1)
     found = []
     for members in groups.values():
-        binned = [_binned(records[folder], edges) for folder in members]
+        of_bins = [binned(records[folder], edges) for folder in members]
         probed = [_probed(records[folder]) for folder in members]
         found.append(
-            RunGroup(_label(members), tuple(members), _join(edges[1:], binned), _join_probes(probed))
+            RunGroup(_label(members), tuple(members), _join(edges[1:], of_bins), _join_probes(probed))
         )
     return found
 
@@ -174,33 +173,6 @@ def _identity(config: dict[str, Any]) -> str:
 def _label(members: Sequence[Path]) -> str:
     name, more = members[0].name, len(members) - 1
     return name if not more else f"{name} and {more} other seed" + ("s" if more > 1 else "")
-
-
-def _binned(records: Iterable[dict[str, Any]], edges: np.ndarray) -> dict[str, np.ndarray]:
-    """Sum the records of a run up by bins of environment steps: metric to values, NaN where nothing is known."""
-    num_bins = len(edges) - 1
-    bins: list[list[dict[str, Any]]] = [[] for _ in range(num_bins)]
-    for record in records:
-        if not is_probe(record):
-            at = int(np.searchsorted(edges, record["env_steps"], side="left")) - 1
-            bins[min(max(at, 0), num_bins - 1)].append(record)
-    found: dict[str, np.ndarray] = {}
-    for index, members in enumerate(bins):
-        of_games = [
-            {name: value for name, value in record.items() if _is_of_games(name)} for record in members
-        ]
-        told = combine(of_games)
-        for name in {name for record in members for name in record if not _is_of_games(name)}:
-            numbers = [record[name] for record in members if isinstance(record.get(name), (int, float))]
-            if numbers and name not in ("time", "env_steps"):
-                told[name] = float(np.mean(numbers))
-        for name, value in told.items():
-            found.setdefault(name, np.full(num_bins, np.nan))[index] = value
-    return found
-
-
-def _is_of_games(name: str) -> bool:
-    return _OF_GAMES.match(name) is not None
 
 
 def _probed(records: Iterable[dict[str, Any]]) -> dict[str, dict[int, float]]:

@@ -168,8 +168,7 @@ def _card(run: Run, imitation: Imitation) -> dict[str, Any]:
     method = f"{METHOD} ({steps:,} labelled steps)" if (run.folder / INIT).is_dir() else METHOD
     return {
         **imitation.description,
-        **chained(run.folder, method, "imitation", settings, steps),
-        "curves": {"imitation": _curve(run)},
+        **chained(run.folder, method, "imitation", settings, steps, _curve(run)),
         "made_with": versions(),
     }
 

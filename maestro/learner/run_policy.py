@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maestro.errors import CheckpointError
+from maestro.learner.binned import card_curve
 from maestro.learner.checkpoint import choose, find_checkpoints, network_weights
 from maestro.learner.config import TrainConfig
 from maestro.learner.games import SkillGames
@@ -52,19 +53,23 @@ def keep_init(run: Path, init: Path | None) -> Path | None:
     return copy
 
 
-def chained(run: Path, method: str, name: str, settings: dict[str, Any], steps: int) -> dict[str, Any]:
+def chained(
+    run: Path, method: str, name: str, settings: dict[str, Any], steps: int, curve: Any
+) -> dict[str, Any]:
     """Give the part of a card that says how a policy came about, with what the policy of <run>/init had behind it.
 
-    `steps` are those of this run; `settings` are recorded as `training[name]`.
+    `steps` are those of this run; `settings` are recorded as `training[name]`, `curve`, unless empty, as `curves[name]`.
     """
     training: dict[str, Any] = {}
+    curves: dict[str, Any] = {}
     if (run / INIT / CARD).is_file():
         began = load_card(run / INIT)
         method = f"{began.method}, then {method}"
-        training, steps = dict(began.training), steps + began.steps
+        training, curves, steps = dict(began.training), dict(began.curves), steps + began.steps
         name += f" from step {began.steps}"
         settings = {**settings, "init": INIT}  # where it lay is nobody's business
-    return {"method": method, "steps": steps, "training": {**training, name: settings}}
+    curves |= {name: curve} if curve else {}
+    return {"method": method, "steps": steps, "training": {**training, name: settings}, "curves": curves}
 
 
 def describe_run(run: Path, games: SkillGames, config: TrainConfig) -> None:
@@ -105,6 +110,6 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
         ) from error
     method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
     settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
-    return network.eval(), {
-        **about, **chained(run, method, "reinforcement learning", settings, found.env_steps)
-    }  # fmt: skip
+    curve = card_curve(run, found.env_steps)
+    made = chained(run, method, "reinforcement learning", settings, found.env_steps, curve)
+    return network.eval(), {**about, **made}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ import pytest
 from maestro.commands.curves import Config
 from maestro.commands.curves import run as command
 from maestro.errors import ConfigError, RecordError, RunError
+from maestro.learner import run_policy
+from maestro.learner.binned import card_curve
 from maestro.learner.curves import emergence, read_groups, write_curves
+from maestro.learner.run_policy import chained
 
 
 def make_run(
@@ -125,3 +129,30 @@ def test_what_is_wrong_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
         command(Config(run=(make_run(tmp_path / "b", 0),), out=tmp_path / "file" / "out"))
+
+
+def test_a_card_keeps_a_short_curve_up_to_its_checkpoint(tmp_path):
+    run = make_run(tmp_path / "run", 0)
+    curve = card_curve(run, 50_000)
+    assert curve["env_steps"] == list(range(2_000, 50_001, 2_000))
+    assert curve["skill/walker/reward_per_1000"] == pytest.approx(np.arange(1.5, 50, 2))
+    assert set(curve["skill/opener/reward_per_1000"]) == {0.0}
+    assert "train/entropy" not in curve and "skill/walker/steps" not in curve
+    late = card_curve(make_run(tmp_path / "late", 0, late=30_000), 100_000)
+    assert late["skill/walker/reward_per_1000"][0] is None, "a run that was taken up tells nothing of before"
+    json.dumps(late, allow_nan=False)
+    (run / "metrics.jsonl").unlink()
+    assert card_curve(run, 50_000) == {}
+
+
+def test_a_card_keeps_the_curves_of_all_stages(tmp_path, monkeypatch):
+    first = chained(tmp_path, "by imitation", "imitation", {"a": 1}, 10, [1, 2])
+    assert first["curves"] == {"imitation": [1, 2]}
+    began = SimpleNamespace(**first)
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init" / "card.json").write_text("{}")
+    monkeypatch.setattr(run_policy, "load_card", lambda folder: began)
+    then = chained(tmp_path, "by practice", "practice", {"b": 2}, 5, [3])
+    assert then["method"] == "by imitation, then by practice" and then["steps"] == 15
+    assert then["curves"] == {"imitation": [1, 2], "practice from step 10": [3]}
+    assert chained(tmp_path, "by practice", "practice", {}, 5, {})["curves"] == {"imitation": [1, 2]}
