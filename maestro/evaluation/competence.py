@@ -16,7 +16,7 @@ from typing import Any
 from maestro.content import SkillContent
 from maestro.envs import load_world_module
 from maestro.errors import SpecError, UnknownNameError
-from maestro.evaluation.episode import EpisodeRecord, SkillUse
+from maestro.evaluation.episode import EpisodeRecord, Seeds, SkillUse
 from maestro.evaluation.statistics import clustered_rate, shares
 from maestro.options.accounting import EPISODE, FAILED, TERMINATED, Switch
 from maestro.specs import SkillSuccessSpec, load_toml
@@ -149,16 +149,18 @@ def _success(name: str, records: Sequence[EpisodeRecord]) -> dict[str, Any] | No
     if not meanings:
         return None
     meaning = meanings.most_common(1)[0][0]
-    reached, tried = [], []
+    # Episodes with the same seeds, of several tasks, often are the same game for a while: they are one cluster.
+    reached: Counter[Seeds] = Counter()
+    tried: Counter[Seeds] = Counter()
     for record in records:
         use = record.skills.get(name)
         if use is not None and use.success_is == meaning:
-            reached.append(sum(use.reached.values()))
-            tried.append(use.activations - _num_cut(record, use))
-    rate = (
-        clustered_rate(reached, tried, seed=0).to_dict() if any(tried) else {"mean": None, "interval": None}
-    )
-    return {**rate, "reached": sum(reached), "tried": sum(tried), "is": meaning}
+            reached[record.seeds] += sum(use.reached.values())
+            tried[record.seeds] += use.activations - _num_cut(record, use)
+    if not tried.total():
+        return {"mean": None, "interval": None, "reached": 0, "tried": 0, "is": meaning}
+    rate = clustered_rate([reached[seeds] for seeds in tried], list(tried.values()), seed=0)
+    return {**rate.to_dict(), "reached": reached.total(), "tried": tried.total(), "is": meaning}
 
 
 def _num_cut(record: EpisodeRecord, use: SkillUse) -> int:

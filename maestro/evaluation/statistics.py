@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -57,44 +57,45 @@ def bootstrap_mean(
     if data.size == 0:
         raise ValueError("a mean of no values")
     generator = np.random.default_rng(seed)
-    means = _resampled_means(data, generator, num_resamples)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Estimate(float(data.mean()), float(low), float(high))
-
-
-def _resampled_means(data: np.ndarray, generator: np.random.Generator, num_resamples: int) -> np.ndarray:
-    """Draw as many values as there are, again and again, and return the means."""
     means = np.empty(num_resamples)
     chunk = max(1, _MAX_DRAWS // data.size)
     for start in range(0, num_resamples, chunk):
         count = min(chunk, num_resamples - start)
         means[start : start + count] = data[generator.integers(0, data.size, (count, data.size))].mean(axis=1)
-    return means
-
-
-def grouped_mean(
-    groups: Sequence[Sequence[float]], seed: int, num_resamples: int = NUM_RESAMPLES
-) -> Estimate:
-    """Estimate the mean over groups of values, each group weighing the same: policies, and the episodes of each.
-
-    The bootstrap draws groups, and then values within each, so that the interval knows both that another policy would
-    have done otherwise and that other episodes would. It is on the narrow side where groups are few. Raises ValueError
-    for no groups or an empty one.
-    """
-    data = [np.asarray(values, dtype=np.float64) for values in groups]
-    if not data or any(values.size == 0 for values in data):
-        raise ValueError("a mean of no values")
-    generator = np.random.default_rng(seed)
-    drawn = generator.integers(0, len(data), (num_resamples, len(data)))
-    resampled = np.empty(drawn.shape)
-    for number, values in enumerate(data):
-        chosen = drawn == number
-        resampled[chosen] = _resampled_means(values, generator, int(chosen.sum()))
-    means = resampled.mean(axis=1)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     low, high = np.quantile(means, (tail, 1 - tail))
-    return Estimate(float(np.mean([values.mean() for values in data])), float(low), float(high))
+    return Estimate(float(data.mean()), float(low), float(high))
+
+
+def crossed_mean(
+    groups: Sequence[Mapping[int, float]], kind: str, seed: int = 0, num_resamples: int = NUM_RESAMPLES
+) -> Estimate:
+    """Estimate the mean over groups of values, each group weighing the same: policies, and their values by episode.
+
+    An episode begins from the same seeds in every group, so the bootstrap draws groups, and one set of episodes for all of
+    them: the interval knows both that another policy would have done otherwise and that other episodes would. It is on
+    the narrow side where groups are few. Episodes that are not in all groups are left out. Where all values are equal and
+    `kind` is "rate", the bound is Wilson's, with episodes for trials. Raises ValueError where no episode is in all groups.
+    """
+    episodes = sorted(set.intersection(*(set(values) for values in groups))) if groups else []
+    if not episodes:
+        raise ValueError("a mean of no values")
+    data = np.array([[values[episode] for episode in episodes] for values in groups], dtype=np.float64)
+    num_groups, num_episodes = data.shape
+    if kind == "rate" and data.min() == data.max():
+        return wilson(num_episodes * int(data[0, 0] > 0), num_episodes)
+    generator = np.random.default_rng(seed)
+    tail = (1 - CONFIDENCE) / 2
+    means = np.empty(num_resamples)
+    chunk = max(1, _MAX_DRAWS // num_episodes)
+    for start in range(0, num_resamples, chunk):
+        count = min(chunk, num_resamples - start)
+        drawn = generator.multinomial(num_episodes, np.full(num_episodes, 1 / num_episodes), count)
+        of_groups = drawn @ data.T / num_episodes
+        chosen = generator.integers(0, num_groups, (count, num_groups))
+        means[start : start + count] = np.take_along_axis(of_groups, chosen, axis=1).mean(axis=1)
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Estimate(float(data.mean()), float(low), float(high))
 
 
 def clustered_rate(

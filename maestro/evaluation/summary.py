@@ -9,7 +9,7 @@ from typing import Any
 
 from maestro.evaluation.competence import refused_share, skill_figures
 from maestro.evaluation.episode import EpisodeRecord
-from maestro.evaluation.statistics import bootstrap_mean, estimate, grouped_mean
+from maestro.evaluation.statistics import bootstrap_mean, crossed_mean, estimate
 from maestro.specs import Published, TaskSpec
 
 MEANS = (
@@ -59,13 +59,16 @@ def summarise(
 
 
 def summarise_code_seeds(spec: TaskSpec, parts: Sequence[Sequence[EpisodeRecord]]) -> dict[str, Any]:
-    """Draw up a task's success over several policies over skills for it, each with its episodes and weighing the same."""
+    """Draw up a task's success over several policies over skills for it, which weigh the same.
+
+    Only episodes that ended with every policy count, because short ones end first.
+    """
     played = [[record for record in records if record.ended.by != "failed"] for records in parts]
     return {
         "kind": spec.kind,
         "code_seeds": len(parts),
         "episodes": sum(map(len, played)),
-        "success": {name: _success_over(played, name) for name in ("true", "compatible")},
+        "success": {name: _success_over(spec, played, name) for name in ("true", "compatible")},
         "published": published_row(spec.published),
     }
 
@@ -132,9 +135,16 @@ def _success(spec: TaskSpec, played: Sequence[EpisodeRecord], name: str) -> dict
     return estimate(values, spec.kind).to_dict() if values else None
 
 
-def _success_over(played: Sequence[Sequence[EpisodeRecord]], name: str) -> dict[str, Any] | None:
-    groups = [[value for record in part if (value := record.success[name]) is not None] for part in played]
-    return grouped_mean(groups, seed=0).to_dict() if all(groups) else None
+def _success_over(
+    spec: TaskSpec, played: Sequence[Sequence[EpisodeRecord]], name: str
+) -> dict[str, Any] | None:
+    groups = [
+        {record.episode: value for record in part if (value := record.success[name]) is not None}
+        for part in played
+    ]
+    if not set.intersection(*map(set, groups)):
+        return None
+    return crossed_mean(groups, spec.kind).to_dict()
 
 
 def _mean(played: Sequence[EpisodeRecord], name: str) -> dict[str, Any] | None:

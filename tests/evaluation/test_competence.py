@@ -205,3 +205,12 @@ def test_tasks_with_other_fallbacks_are_added_up():
     figures = skill_figures([("a", first), ("b", second)])
     assert (figures["a"]["asked"], figures["a"]["refused_share"]) == (1 + 2, 1 / 3)
     assert (figures["b"]["asked"], figures["b"]["refused_share"]) == (3 + 2, 2 / 5)
+
+
+def test_the_same_episode_of_several_tasks_is_one_cluster():
+    uses = [use({"terminated": 4}, {"terminated": 4 * (number % 2)}) for number in range(40)]
+    once = [("a", record(number, "died", walker=one)) for number, one in enumerate(uses)]
+    found = skill_figures(once * 9)["walker"]["success"]
+    alone = skill_figures(once)["walker"]["success"]
+    assert (found["mean"], found["interval"]) == (alone["mean"], alone["interval"])
+    assert (found["tried"], alone["tried"]) == (9 * 160, 160)

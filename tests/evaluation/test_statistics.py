@@ -14,8 +14,8 @@ from maestro.evaluation.statistics import (
     Estimate,
     bootstrap_mean,
     clustered_rate,
+    crossed_mean,
     estimate,
-    grouped_mean,
     shares,
     wilson,
 )
@@ -120,16 +120,36 @@ def test_shares_add_up_to_one_unless_there_is_nothing():
     assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.0, "b": 0.0}
 
 
+def numbered(*values: float) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
 def test_groups_weigh_alike_and_their_differences_widen_the_interval():
-    alike = grouped_mean([[0.0, 1.0] * 50, [1.0, 0.0] * 50], seed=0)
-    apart = grouped_mean([[0.0] * 90 + [1.0] * 10, [1.0] * 9 + [0.0]], seed=0)
+    alike = crossed_mean([numbered(*[0.0, 1.0] * 50), numbered(*[1.0, 0.0, 0.0, 1.0] * 25)], "count")
+    apart = crossed_mean([numbered(*[0.0] * 90, *[1.0] * 10), numbered(*[1.0] * 90, *[0.0] * 10)], "count")
     assert alike.mean == apart.mean == pytest.approx(0.5)
     assert apart.high - apart.low > 3 * (alike.high - alike.low)
-    assert 0.06 < alike.high - 0.5 < 0.08  # 1.96 standard errors of 200 throws are 0.069
     with pytest.raises(ValueError, match="no values"):
-        grouped_mean([[1.0], []], seed=0)
+        crossed_mean([{0: 1.0}, {1: 1.0}], "count")
     with pytest.raises(ValueError, match="no values"):
-        grouped_mean([], seed=0)
+        crossed_mean([], "count")
+
+
+def test_the_same_games_under_several_policies_count_once():
+    values = numbered(*[0.0, 1.0] * 100)
+    one, three = crossed_mean([values], "rate"), crossed_mean([values] * 3, "rate")
+    assert three.high - three.low == pytest.approx(one.high - one.low, rel=0.05)
+    assert one.high - 0.5 == pytest.approx(1.96 * 0.5 / 200**0.5, rel=0.1)
+
+
+def test_a_rate_that_never_varies_is_not_certain():
+    assert crossed_mean([numbered(*[0.0] * 200)] * 3, "rate") == wilson(0, 200)
+    assert crossed_mean([numbered(*[1.0] * 200)] * 3, "rate") == wilson(200, 200)
+    assert crossed_mean([numbered(2.0, 2.0)], "count") == (2.0, 2.0, 2.0)
+
+
+def test_only_episodes_of_all_groups_count():
+    assert crossed_mean([{0: 1.0, 1: 3.0, 7: 100.0}, {0: 1.0, 1: 3.0}], "count").mean == 2.0
 
 
 def test_a_rate_of_clusters_of_one_is_about_wilsons():
