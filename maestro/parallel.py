@@ -31,6 +31,20 @@ MAX_ATTEMPTS = 3
 _AHEAD = 3  # tasks per worker that may be under way or done out of turn
 
 
+@contextlib.contextmanager
+def fixed_hashes() -> Iterator[None]:
+    """Let the processes started inside order sets of strings alike: generated code may iterate over such a set."""
+    before = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONHASHSEED"]
+        else:
+            os.environ["PYTHONHASHSEED"] = before
+
+
 class _Engine(Protocol):
     """What carries tasks out. Every submitted number comes back from `next` once, in any order."""
 
@@ -146,7 +160,8 @@ class ProcessEngine:
         process = self._context.Process(
             target=_serve, args=(self._function, theirs, os.getpid()), name="maestro-map", daemon=True
         )
-        process.start()
+        with fixed_hashes():
+            process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)

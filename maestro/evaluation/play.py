@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import signal
 import tempfile
 import time
@@ -18,16 +17,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from maestro.errors import EngineError
 from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, episode_seeds
 from maestro.evaluation.games import Games, Setup
 from maestro.evaluation.worker import work
+from maestro.parallel import fixed_hashes
 
 MAX_ATTEMPTS = 3
 STALL_S = 180.0
 """Seconds without a sign of life after which a worker that has episodes is killed."""
+START_S = 900.0
+"""The same for a worker that is still starting: features may have to be compiled, by several at once."""
+CRASHES_BEFORE_ANYTHING = 5
+"""Exceptions in workers after which it is given up if no episode has ended yet: then it is not the episodes' fault."""
+_LISTEN_S = 1.0
 
 
 class Outcome(NamedTuple):
@@ -90,6 +95,9 @@ class Workers:
         self.num_workers = num_workers
         self.num_deaths = 0
         self._num_false_starts = 0
+        self._num_crashes = 0
+        self._num_ended = 0
+        self._listened = time.monotonic()
         self._stall_s = stall_s
         self._context = multiprocessing.get_context("spawn")
         self._scratch = tempfile.TemporaryDirectory(prefix="maestro-eval-", ignore_cleanup_errors=True)
@@ -155,7 +163,7 @@ class Workers:
         process = self._context.Process(
             target=work, args=(self.setups, theirs, self._scratch.name), name="maestro-worker", daemon=True
         )
-        with _fixed_hashes():
+        with fixed_hashes():
             process.start()
         theirs.close()
         self._workers.append(_Worker(process, ours))
@@ -163,7 +171,9 @@ class Workers:
     def _listen(self) -> None:
         """Wait for messages, deal with them, and with workers that are dead or silent."""
         by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in self._workers}
-        for connection in wait(list(by_connection), timeout=1.0):
+        ready = wait(list(by_connection), timeout=_LISTEN_S)
+        self._forgive_pauses()
+        for connection in ready:
             worker = by_connection[connection]
             try:
                 while worker.connection.poll():
@@ -171,10 +181,22 @@ class Workers:
             except (EOFError, OSError):
                 self._bury(worker)
         for worker in list(self._workers):
-            if worker.held and time.monotonic() - worker.last_heard > self._stall_s:
-                worker.crash = f"no step in {self._stall_s:.0f} s"
+            limit = self._stall_s if worker.is_ready else START_S
+            if (worker.held or not worker.is_ready) and time.monotonic() - worker.last_heard > limit:
+                worker.crash = (
+                    f"no step in {limit:.0f} s" if worker.is_ready else f"not ready after {limit:.0f} s"
+                )
                 worker.process.kill()
                 self._bury(worker)
+
+    def _forgive_pauses(self) -> None:
+        """Take time in which this process itself stood still (Ctrl-Z, a paused machine) off the workers' silence."""
+        now = time.monotonic()
+        pause = now - self._listened - _LISTEN_S
+        if pause > _LISTEN_S:
+            for worker in self._workers:
+                worker.last_heard = min(now, worker.last_heard + pause)
+        self._listened = now
 
     def _hear(self, worker: _Worker, kind: str, content: Any) -> None:
         worker.last_heard = time.monotonic()
@@ -184,6 +206,7 @@ class Workers:
             part, file = content
             del worker.held[part, file.record.episode]
             worker.plays_alone = False
+            self._num_ended += 1
             self._ready.append(Outcome(file.record, file, part))
         elif kind == "fault":
             raise content
@@ -204,6 +227,8 @@ class Workers:
                 task = self._waiting.popleft()
             else:
                 return
+            if not worker.held:  # it had nothing to say until now
+                worker.last_heard = time.monotonic()
             worker.held[task.part, task.episode] = task
             with contextlib.suppress(OSError):  # a dead worker is buried when its end of the pipe is read
                 worker.connection.send(("play", task))
@@ -217,11 +242,10 @@ class Workers:
         if not worker.is_ready:
             self._num_false_starts += 1
             if worker.crash or self._num_false_starts >= MAX_ATTEMPTS:
-                raise EngineError(
-                    f"a worker process ended before it could play: {reason}",
-                    where=f"maestro eval --target {','.join(dict.fromkeys(setup.target for setup in self.setups))}",
-                    hint="give the same command with --workers 0, which plays in one process and shows the error",
-                )
+                self._give_up(f"a worker process ended before it could play: {reason}")
+        self._num_crashes += bool(worker.crash)
+        if self._num_crashes >= CRASHES_BEFORE_ANYTHING and not self._num_ended:
+            self._give_up(f"{self._num_crashes} worker processes failed before any episode ended: {reason}")
         self.num_deaths += 1
         for task in worker.held.values():
             self._take_back(task, reason)
@@ -229,6 +253,13 @@ class Workers:
             self._start_worker()
         for other in self._workers:
             self._feed(other)
+
+    def _give_up(self, problem: str) -> NoReturn:
+        raise EngineError(
+            problem,
+            where=f"maestro eval --target {','.join(dict.fromkeys(setup.target for setup in self.setups))}",
+            hint="give the same command with --workers 0, which plays in one process and shows the error",
+        )
 
     def _take_back(self, task: _Task, reason: str) -> None:
         again = task._replace(attempt=task.attempt + 1)
@@ -250,20 +281,6 @@ def _in_turn(setups: Sequence[Setup], episodes: Sequence[Iterable[int]]) -> list
         raise ValueError(f"{len(setups)} setups, and episodes of {len(episodes)}")
     tasks = [(place, part, number) for part, mine in enumerate(episodes) for place, number in enumerate(mine)]
     return [_Task(number, 1, part) for _, part, number in sorted(tasks)]
-
-
-@contextlib.contextmanager
-def _fixed_hashes() -> Iterator[None]:
-    """Let the processes started inside order sets of strings alike: generated code may iterate over such a set."""
-    before = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = "0"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONHASHSEED"]
-        else:
-            os.environ["PYTHONHASHSEED"] = before
 
 
 def _given_up(setup: Setup, task: _Task, reason: str) -> EpisodeRecord:

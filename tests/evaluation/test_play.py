@@ -222,3 +222,39 @@ def test_temporary_files_of_killed_workers_are_removed(tmp_path: Path, monkeypat
         by_number(workers.play([0]))
         assert list(tmp_path.glob("maestro-eval-*/*"))
     assert not list(tmp_path.glob("maestro-eval-*"))
+
+
+def test_an_idle_worker_that_takes_over_a_dead_ones_episode_is_not_taken_for_stuck(tmp_path: Path):
+    policy = slow_policy(tmp_path, "time.sleep(0.02)")
+    with Workers(setup(policy, num_games=1), 2) as workers:
+        found = {}
+        for outcome in workers.play([0, 1]):
+            found[outcome.record.episode] = outcome.record
+            busy = [worker for worker in workers._workers if worker.held]
+            for worker in workers._workers:
+                if not worker.held:
+                    worker.last_heard -= 1_000.0  # it has had nothing to say for long
+            for worker in busy:
+                os.kill(worker.process.pid or 0, signal.SIGKILL)
+        assert workers.num_deaths == 1
+    assert sorted(record.attempts for record in found.values()) == [1, 2]
+    assert {record.ended.by for record in found.values()} == {"success"}
+
+
+def test_time_in_which_everything_stood_still_kills_nobody(tmp_path: Path):
+    with Workers(setup(slow_policy(tmp_path), num_games=2), 2) as workers:
+        for _ in workers.play(range(8)):
+            workers._listened -= 1_000.0
+            for worker in workers._workers:
+                worker.last_heard -= 1_000.0
+        assert workers.num_deaths == 0
+
+
+def test_a_policy_that_fails_in_every_episode_stops_the_evaluation(tmp_path: Path):
+    policy = slow_policy(tmp_path, "raise IndexError('off the map')")
+    with Workers(setup(policy, num_games=2), 1) as workers:
+        with pytest.raises(
+            EngineError, match=r"before any episode ended: IndexError: off the map.*--workers 0"
+        ):
+            list(workers.play(range(20)))
+        assert workers.num_deaths < 20
