@@ -119,13 +119,24 @@ def _draw(target: Path, file: EpisodeFile, at: int | None) -> int:
         at = max(0, file.record.steps - 1)
     if not 0 <= at <= file.record.steps:
         raise SpecError(f"the value is {at}", where="--at", expected=f"a step from 0 to {file.record.steps}")
-    frame = next(frame for frame in Replay(file, render=True) if frame.step == at)
+    replay = Replay(file, render=True)
+    picture = None
+    for frame in replay:  # to its end: only then is it known whether this is the recorded game
+        if frame.step == at:
+            picture = episode_picture(frame, file)
+    if picture is None:
+        raise RecordError(
+            f"the replay ended before step {at}: {'; '.join(replay.differences)}",
+            where=_title(file),
+            expected="a game that goes as it was recorded",
+            hint="replay it with the versions that played it",
+        )
     try:
-        target.write_text(episode_picture(frame, file), encoding="utf-8")
+        target.write_text(picture, encoding="utf-8")
     except OSError as error:
         raise RecordError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
     print(f"{target}: step {at} of {_title(file)}")
-    return 0
+    return _warn(replay)
 
 
 def _trace(file: EpisodeFile, path: Path) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -146,6 +147,10 @@ class EpisodeFile(NamedTuple):
         return buffer.getvalue()
 
 
+_DAMAGED = (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""What comes of reading a file in which bytes were changed."""
+
+
 def read_episode(path: Path) -> EpisodeFile:
     """Read `episodes/<number>.npz`; raises RecordError for a missing, damaged or foreign file."""
     try:
@@ -168,7 +173,7 @@ def read_episode(path: Path) -> EpisodeFile:
         raise RecordError("there is no such episode file", where=str(path), hint=_neighbours(path)) from None
     except OSError as error:
         raise RecordError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
+    except _DAMAGED as error:
         raise RecordError(
             "this is no episode file, or a damaged one",
             where=str(path),

@@ -166,6 +166,18 @@ def test_a_picture_is_written(run_folder: Path, tmp_path: Path, capsys: pytest.C
     assert "step 40 of 100" in (tmp_path / "a.svg").read_text()
 
 
+def test_a_picture_of_a_game_that_goes_otherwise_now_is_no_success(
+    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    recorded = read_episode(run_folder / "episodes" / "1.npz")
+    seeds = recorded.record.seeds._replace(core=recorded.record.seeds.core + 1)
+    other = recorded._replace(record=recorded.record.model_copy(update={"seeds": seeds}))
+    (tmp_path / "1.npz").write_bytes(other.to_bytes())
+    picture = tmp_path / "a.svg"
+    assert main(["watch", str(tmp_path / "1.npz"), "--picture", str(picture), "--at", "1"]) == 1
+    assert "this replay differs from the record" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -126,3 +126,16 @@ def test_a_missing_file_suggests_its_neighbours(tmp_path: Path):
         read_episode(tmp_path / "112.npz")
     with pytest.raises(RecordError, match="no such episode file"):
         read_episode(tmp_path / "nowhere" / "1.npz")
+
+
+def test_a_file_in_which_bytes_were_changed_is_whole_or_named(tmp_path: Path):
+    whole = file().to_bytes()
+    path = tmp_path / "1.npz"
+    num_named = 0
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            read_episode(path)
+        except RecordError:
+            num_named += 1
+    assert num_named > len(whole) // 14
