@@ -69,7 +69,16 @@ def print_several(
         mine = [figures for figures in all_figures if figures["target"] == name]
         lines += [(code_name(figures["code_seed"]), figures) for figures in mine]
         if together:
-            lines.append((f"all {len(mine)}", {**together[name], "target": name, "complete": True}))
+            lines.append(
+                (
+                    f"all {len(mine)}",
+                    {
+                        **together[name],
+                        "target": name,
+                        "complete": all(figures["complete"] for figures in mine),
+                    },
+                )
+            )
     out.print(_tasks_table(lines, with_code=bool(together)))
     total = sum(figures["total_steps"] for figures in all_figures)
     out.print(f"\n{total:,} steps{_rate(all_figures[0]['speed'])}\n", style="dim")

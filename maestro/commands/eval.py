@@ -129,12 +129,12 @@ def _check(config: Config) -> None:
 
 def _setups(config: Config) -> list[Setup]:
     content = Content.find(config.content)
-    names = config.target.split(",")
+    names = [name.strip() for name in config.target.split(",")]
     if config.target == "all":
         names = list(content.tasks(ALL_OF_WORLD))
     setups = []
     for name in dict.fromkeys(names):
-        task = content.task(name.strip())
+        task = content.task(name)
         policy = config.policy or default_policy(task.spec.world, content)
         games = NETWORK_GAMES_PER_WORKER if is_trained(policy) else GAMES_PER_WORKER
         setups += [

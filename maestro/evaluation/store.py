@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from maestro.evaluation.policies import is_trained, policy_identity
 from maestro.runs import Run, read_records, runs_root
 
 RECORDS = "episodes"
-POLICY_SOURCES = tuple(
-    f"learner/{name}.py" for name in ("trained", "network", "encoders", "recurrent", "skill_view")
+POLICY_SOURCES = (
+    *(f"learner/{name}.py" for name in ("trained", "network", "encoders", "recurrent", "skill_view")),
+    "rewards/model.py",
 )
 """What of maestro a trained policy's actions depend on."""
 MAY_DIFFER = ("episodes", "workers")
@@ -53,11 +55,14 @@ def identity(setup: Setup) -> dict[str, Any]:
         "success.true": task.spec.success.true,
         "success.compatible": task.spec.success.compatible,
         f"meta_policies/{task.name}/policy.py": _hash(task.policy_path),
-        "code": source_digest("options", *world_sources(task.spec.world)),
+        "code": source_digest("options", "evaluation/games.py", *world_sources(task.spec.world)),
         **engine_versions(task.spec.world),
     }
     if is_trained(setup.policy):
         found["policy_code"] = source_digest(*POLICY_SOURCES)
+        found["torch"] = metadata.version(
+            "torch"
+        )  # its products are rounded otherwise from version to version
     if setup.code_seed is not None:
         found["code_seed"] = setup.code_seed
     for name, skill in content.skills(task.spec.world).items():

@@ -179,6 +179,12 @@ def test_several_tasks_give_one_object(second_door: Path, tmp_path: Path, capsys
     assert found["tasks"]["second_door"]["speed"] == found["tasks"]["locked_door"]["speed"]
 
 
+def test_a_task_that_is_named_twice_is_played_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = ["--episodes", "2", "--workers", "0", "--run", str(tmp_path / "here"), "--json"]
+    assert main(["eval", "--target", "locked_door, locked_door", *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 2
+
+
 def test_an_error_in_generated_code_ends_one_episode_and_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
