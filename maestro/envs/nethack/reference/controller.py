@@ -1,7 +1,7 @@
 """The brain of one game: perceive, answer questions, stay alive, then carry on with the running skill."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from maestro.envs.nethack.reference import actions as A
@@ -14,6 +14,7 @@ from maestro.envs.nethack.reference.senses import Senses
 from maestro.envs.nethack.reference.shopping import Merchant
 from maestro.envs.nethack.reference.stairs import StairTaker
 from maestro.envs.nethack.reference.survival import Survivor
+from maestro.errors import UnknownNameError
 
 STUCK_STEPS = 25  # steps without a turn after which anything else is better
 
@@ -78,7 +79,10 @@ class Brain:
                 self.reason = reason
                 return action
         self.reason = skill
-        return getattr(self, "_" + skill)()
+        play = _SKILLS.get(skill)
+        if play is None:
+            raise UnknownNameError("skill", skill, _SKILLS, where="the reference policy of nethack")
+        return play(self)
 
     def _answer(self, prompt: str) -> int:
         self.reason = "answer"
@@ -123,6 +127,15 @@ class Brain:
 
     def _worshipper(self) -> int:
         return self.worshipper.act()
+
+
+_SKILLS: dict[str, Callable[[Brain], int]] = {
+    "discoverer": Brain._discoverer,
+    "descender": Brain._descender,
+    "ascender": Brain._ascender,
+    "merchant": Brain._merchant,
+    "worshipper": Brain._worshipper,
+}
 
 
 class ReferencePolicy:

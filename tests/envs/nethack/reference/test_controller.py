@@ -7,6 +7,7 @@ from maestro.envs.nethack.reference import actions as A
 from maestro.envs.nethack.reference import glyphs as G
 from maestro.envs.nethack.reference import make_random_policy
 from maestro.envs.nethack.reference.controller import Brain
+from maestro.errors import UnknownNameError
 
 BOULDER = next(
     G.OBJECT + i for i in range(nethack.NUM_OBJECTS) if nethack.OBJ_NAME(nethack.objclass(i)) == "boulder"
@@ -265,3 +266,9 @@ def test_eats_a_fresh_kill_when_nothing_is_carried(painted, brain):
     assert brain.act(painted, 0, "discoverer") == A.YES
     painted.say("x", "Stop eating? [yn] (y)")
     assert brain.act(painted, 0, "discoverer") == A.YES
+
+
+def test_a_skill_that_nobody_wrote_controllers_for_is_named(painted, brain):
+    painted.paint("-----", "|.@.|", "-----")
+    with pytest.raises(UnknownNameError, match=r"unknown skill 'digger'.*discoverer"):
+        brain.act(painted, 0, "digger")
