@@ -48,7 +48,7 @@ class ImitateConfig(BaseModel):
     sequence: int = Field(default=32, ge=2)
     """Steps of a block, which is how far gradients flow back in time."""
     blocks: int = Field(default=1, ge=1)
-    """Blocks of one optimiser's step."""
+    """Blocks of one optimiser's step, each of another process: at most as many as `workers`."""
     uses: float = Field(default=1.5, ge=1)
     """How often a block is learnt from, on average."""
     kept: int = Field(default=48, ge=0)

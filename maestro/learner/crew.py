@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
@@ -74,6 +74,7 @@ class Crew:
         self.deaths = 0
         self.waited_s = 0.0
         """Seconds the trainer spent waiting for a full slot."""
+        self._served = -1  # the worker whose slot was given last
         self._members = [self._start(worker) for worker in range(workers)]
 
     def __enter__(self) -> Crew:
@@ -101,15 +102,23 @@ class Crew:
         """Say that a slot is read and may be filled again."""
         self._free.append(slot)
 
-    def next(self) -> Filled:
-        """Wait for the next full slot, whoever fills it first; raises EngineError where processes keep dying."""
+    def next(self, but: Collection[int] = ()) -> Filled:
+        """Wait for the next full slot of any worker that is not in `but`; of several, the one served least recently counts.
+
+        Raises EngineError where processes keep dying. There has to be a worker that is not in `but`.
+        """
         began = time.perf_counter()
+        count = len(self._members)
         try:
             while True:
                 self._hand_out()
-                ready = wait([member.connection for member in self._members])
-                for worker, member in enumerate(self._members):
+                asked = [(self._served + 1 + ahead) % count for ahead in range(count)]
+                asked = [worker for worker in asked if worker not in but]
+                ready = wait([self._members[worker].connection for worker in asked])
+                for worker in asked:
+                    member = self._members[worker]
                     if member.connection in ready and (filled := self._hear(worker, member)) is not None:
+                        self._served = worker
                         return filled
         finally:
             self.waited_s += time.perf_counter() - began

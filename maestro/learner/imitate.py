@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maestro.errors import CheckpointError, PolicyFileError
+from maestro.errors import CheckpointError, ConfigError, PolicyFileError
 from maestro.learner.cloning import ImitateConfig, Learner, Outcome
 from maestro.learner.crew import Crew, Filled
 from maestro.learner.demonstrations import DemoSetup, flat_weights, make_games
@@ -86,14 +86,33 @@ class _Kept:
     """Of its games before it, as the network saw them then."""
 
 
+def check_config(config: ImitateConfig) -> None:
+    """Raise ConfigError where settings contradict each other."""
+    if config.blocks > config.workers:
+        raise ConfigError(
+            f"blocks is {config.blocks} and workers is {config.workers}: a step takes at most one block of each worker",
+            where="maestro imitate",
+            expected="no more blocks than workers",
+            hint=f"--config blocks={config.workers}, or more --workers",
+        )
+    if config.uses > 1 and config.kept < config.blocks:
+        raise ConfigError(
+            f"uses is {config.uses:g} and kept is {config.kept}: too few blocks are kept to be used again",
+            where="maestro imitate",
+            expected=f"kept of at least {config.blocks}, which is blocks, or uses = 1",
+            hint=f"--config kept={max(48, config.blocks)}, or uses=1",
+        )
+
+
 class Imitation:
     """One imitation under way: games, network and what is kept of both; a context manager."""
 
     def __init__(self, config: ImitateConfig, saved: dict[str, Any] | None = None) -> None:
         """Start the games and make the network, or take up what `state` gave.
 
-        Raises CheckpointError for a state of other skills, features or another network.
+        Raises CheckpointError for a state of other skills, features or another network, and what `check_config` raises.
         """
+        check_config(config)
         self.config = config
         one = make_games(config.games.model_copy(update={"num_games": 1}), 0)
         self.specs, self.skills, num_actions = one.specs, one.skills, one.num_actions
@@ -149,7 +168,10 @@ class Imitation:
 
     def step(self) -> None:
         """Learn from the next new blocks, and as often again from kept ones as `uses` says."""
-        filled = [self.crew.next() for _ in range(self.config.blocks)]
+        filled: list[Filled] = []
+        for _ in range(self.config.blocks):
+            # One of each worker at most: a worker's next block begins with the state after this one.
+            filled.append(self.crew.next(but=[one.worker for one in filled]))
         self._learn_from_new(filled)
         self._owed += self.config.uses - 1.0
         while self._owed >= 1.0 and len(self._kept) >= 2 * self.config.blocks:
@@ -228,7 +250,7 @@ class Imitation:
             ) from error
 
     def _learn_from_new(self, filled: list[Filled]) -> None:
-        """Take blocks as they come: predict, learn, keep."""
+        """Take blocks, at most one of each worker: predict, learn, keep."""
         learner = self.learner
         states = [self._state_before(one) for one in filled]
         blocks = [self._tensors(one.slot) for one in filled]

@@ -163,3 +163,45 @@ def test_the_corridor_is_learnt_with_the_student_playing_too_and_goes_on_from_it
     other = longer.model_copy(update={"network": longer.network.model_copy(update={"core_size": 8})})
     with pytest.raises(CheckpointError, match="does not fit the network"):
         Imitation(other, state)
+
+
+def test_a_step_learns_from_one_block_of_each_worker_and_goes_on_from_its_state(monkeypatch):
+    settings = config(workers=2, blocks=2, steps=8 * 2 * 512, uses=1.0, kept=0)
+    with Imitation(settings) as imitation:
+        after: dict[int, torch.Tensor] = {}
+        taken: list[list[int]] = []
+        learn = imitation._learn_from_new
+
+        def watched(filled):
+            taken.append([one.worker for one in filled])
+            for one in filled:
+                before = imitation._state_before(one)
+                expected = after.get(one.worker)
+                assert torch.equal(before, torch.zeros_like(before) if expected is None else expected)
+            learn(filled)
+            after.update({one.worker: imitation._states[one.worker].clone() for one in filled})
+
+        monkeypatch.setattr(imitation, "_learn_from_new", watched)
+        while not imitation.is_over:
+            imitation.step()
+    assert [sorted(workers) for workers in taken] == [[0, 1]] * 8
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"workers": 1, "blocks": 2}, "at most one block of each worker"),
+        ({"workers": 2, "blocks": 2, "kept": 1, "uses": 1.5}, "too few blocks are kept"),
+        ({"kept": 0, "uses": 2.0}, "too few blocks are kept"),
+    ],
+)
+def test_settings_that_would_be_passed_over_are_refused(said, told):
+    with pytest.raises(ConfigError, match=told):
+        Imitation(config(**said))
+
+
+def test_the_least_that_is_kept_is_used_as_often_as_asked_for():
+    with Imitation(config(workers=2, blocks=2, kept=2, uses=2.0, steps=6 * 2 * 512)) as imitation:
+        while not imitation.is_over:
+            imitation.step()
+        assert imitation.learner.updates == pytest.approx(2 * 6, abs=2)
