@@ -45,6 +45,7 @@ class Watch:
     """What the supervisor saw."""
 
     env_steps: int = 0
+    """The most that any start reached."""
     restarts: int = 0
     reasons: list[str] = field(default_factory=list)
     """Why each restart was needed."""
@@ -128,6 +129,7 @@ class Supervisor:
     def _wait(self, process: subprocess.Popen[bytes], on_look: Callable[[Supervisor], None]) -> str | None:
         started = last_moved = time.monotonic()
         dead, died = None, 0.0
+        seen = 0  # of this start alone: steps that were lost and are taken again are movement, too
         tail = Tail(self.folder / PROGRESS)
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -137,9 +139,10 @@ class Supervisor:
             if gone and dead is None:
                 dead, died = gone, time.monotonic()
             for line in tail:
-                if line["env_steps"] > self.watch.env_steps:
-                    self.watch.env_steps = line["env_steps"]
+                if line["env_steps"] > seen:
+                    seen = line["env_steps"]
                     last_moved = time.monotonic()
+            self.watch.env_steps = max(self.watch.env_steps, seen)
             on_look(self)
             moved = last_moved > started
             if dead and time.monotonic() - died > GRACE_S:
