@@ -14,22 +14,28 @@ import numpy as np
 import psutil
 from pydantic import model_validator
 
+from maestro.commands._beginning import check_beginning, check_init, find_init, pull_warning
 from maestro.commands._progress import duration
 from maestro.commands._settings import read_settings
 from maestro.errors import ConfigError, RunError, TrainingError
-from maestro.learner.checkpoint import CheckpointFile, find_checkpoints, newest
+from maestro.learner.belonging import belonging_of
+from maestro.learner.checkpoint import CheckpointFile, newest
 from maestro.learner.config import Pull, TrainConfig
 from maestro.learner.games import SkillGames
 from maestro.learner.network import ArraySpec, PolicyNetwork
-from maestro.learner.policy_file import CARD, load_card
+from maestro.learner.payment import check_rewards
 from maestro.learner.probes import ProbeConfig
 from maestro.learner.progress import read_metrics
-from maestro.learner.run_policy import INIT
-from maestro.runs import runs_root
 from maestro.specs import parse
 
-RATES = {("nethack", "paper"): 4_500, ("nethack", "small"): 9_000, ("nethack", "gpu"): 40_000}
-"""Steps per second of training on two cores of an AMD EPYC (family 26); "gpu", on 16 cores with an H200, is a guess."""
+RATES = {("nethack", "paper"): 3_900, ("nethack", "small"): 7_000, ("nethack", "gpu"): 40_000}
+"""Steps per second of training in the presets' layouts on two idle cores (docs/benchmarks.md, docs/log.md): "small" once the policy
+plays well, which makes games dearer than a new one's 10,600; that of "gpu" is a guess."""
+RATE_NOTES = {
+    ("nethack", "paper"): "(as two idle cores did)",
+    ("nethack", "small"): "(as two idle cores did)",
+    ("nethack", "gpu"): "(a guess: no GPU was ever tried)",
+}
 CORRIDOR_RATE = 8_000
 PROCESS_BYTES, GAME_BYTES = 380e6, {"nethack": 5e6}
 """Memory of a process with torch in it, and of a game: roughly what `top` showed."""
@@ -106,57 +112,44 @@ def read_train_settings(
     if init is not None and init != "none":
         world = read_settings([*words, *flags], TrainPolicySettings).games.world
         flags += [f"init={json.dumps(str(find_init(init, world, preset or 'small')))}"]
-    settings = read_settings([*words, *flags], TrainPolicySettings)
+    settings = _absolute(read_settings([*words, *flags], TrainPolicySettings))
     pull_said = any(word.replace(" ", "").startswith("pull") for word in words) or settings.pull is not None
     if (init == "imitate" if pulled is None else pulled) and not pull_said:
         settings = settings.model_copy(update={"pull": Pull()})
     return settings
 
 
-def find_init(init: str, world: str, preset: str) -> Path:
-    """Find the policy that --init means: that of `maestro imitate`, a folder, or a run; raises ConfigError."""
-    make = f"maestro imitate --world {world} --preset {preset}"
-    if init == "imitate":
-        place = runs_root() / f"imitate-{world}"
-        if not (place / "policy" / CARD).is_file():
-            raise ConfigError(
-                "there is no policy that was made by imitation",
-                where=str(place / "policy"),
-                expected=f"a folder with {CARD}",
-                hint=f"{make} makes it; or name a policy's folder with --init",
-            )
-        return (place / "policy").absolute()
-    path = Path(init).expanduser().absolute()
-    for folder in (path, path / "policy"):
-        if (folder / CARD).is_file():
-            return folder
-    if find_checkpoints(path, milestones=True):
-        return path
-    raise ConfigError(
-        f"{init!r} has no policy",
-        where="--init",
-        expected="none, imitate, a policy's folder, or a run of imitate or train-policy",
-        hint=f"{make} makes one",
-    )
+def _absolute(settings: TrainPolicySettings) -> TrainPolicySettings:
+    """Name the folder of reward models in full: a run may be gone on with from elsewhere."""
+    games = settings.games
+    if games.pay.rewards is None:
+        return settings
+    pay = games.pay.model_copy(update={"rewards": games.pay.rewards.expanduser().absolute()})
+    return settings.model_copy(update={"games": games.model_copy(update={"pay": pay})})
 
 
 def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: bool = True) -> Plan:
     """Look what there is and estimate what is left.
 
-    Starts one game to see that content, reward models and network fit together, so that whatever is missing is said
-    here: raises the MaestroError of what is wrong. `paid` off leaves the reward models out, which may be made later.
+    Starts one game to see that content, reward models, network and the policy to go on or begin with fit together, so
+    that whatever is missing is said here: raises the MaestroError of what is wrong. `paid` off leaves the reward models
+    out, which may be made later.
     """
     settings.training()  # raises what is wrong with the settings as a whole
     _check_device(settings)
-    _check_init(settings, folder)
+    check_init(settings, folder)
     found = newest(folder)
     one: dict[str, Any] = {"num_games": 1}
     if not paid:
         one["pay"] = settings.games.pay.model_copy(update={"intrinsic_scale": 0.0})
     games = SkillGames(settings.games.model_copy(update=one))
     try:
+        if paid:
+            _check_rewards(settings, folder, games.skills)
+        notes = check_beginning(settings, folder, belonging_of(games, settings.games.content()))
         network = PolicyNetwork(settings.network, games.specs, len(games.skills), games.num_actions)
         specs, skills = dict(games.specs), games.skills
+        games.reset()  # generated code that fails at once is found here, and not by processes that are started in vain
     finally:
         games.close()
     num_parameters = sum(weight.numel() for weight in network.parameters())
@@ -174,7 +167,7 @@ def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: 
         _disk(settings, num_parameters, steps),
         rate,
         measured,
-        tuple(_warnings(settings)),
+        (*notes, *_warnings(settings, folder, found[0].env_steps if found else 0)),
     )
 
 
@@ -232,8 +225,7 @@ def show_plan(plan: Plan) -> None:
         "network": f"preset {config.preset}, {plan.num_parameters:,} weights, on the {config.device.upper()}",
         "begins": _beginning(plan),
         "batch": f"{told['batch']:,} steps in stretches of {config.rollout}",
-        "speed": f"about {told['steps_per_s']:,} steps/s "
-        + ("(as before in this run)" if plan.measured else "(measured on two idle cores)"),
+        "speed": f"about {told['steps_per_s']:,} steps/s {_rate_note(plan)}".rstrip(),
         "time": f"about {duration(told['seconds'])}",
         "memory": f"about {plan.memory_bytes / 1e9:.1f} GB of {plan.available_bytes / 1e9:.1f} GB that are free",
         "disk": f"about {plan.disk_bytes / 1e6:,.0f} MB",
@@ -252,13 +244,19 @@ def show_plan(plan: Plan) -> None:
 
 
 def _beginning(plan: Plan) -> str:
-    if plan.checkpoint is not None:
+    if plan.done:
         return f"where the run stopped, at {plan.done:,} steps"
     if plan.settings.init is None:
         return "with chance"
     pull = plan.settings.pull
     fading = "" if pull is None else f", pulled towards it for {pull.steps:,} steps"
     return f"with {plan.settings.init}{fading}"
+
+
+def _check_rewards(config: TrainConfig, folder: Path, skills: Sequence[str]) -> None:
+    """Refuse a folder of reward models that gives none; but train-skills names its own, which may leave all to the content."""
+    if config.games.pay.rewards != folder.parent:
+        check_rewards(config.games.pay, skills)
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -279,42 +277,22 @@ def _check_device(config: TrainConfig) -> None:
         )
 
 
-def _check_init(config: TrainConfig, folder: Path) -> None:
-    """Refuse a policy of another network or other features; the copy in the run counts where there is one."""
-    if config.init is None or find_checkpoints(folder):
-        return
-    place = folder / INIT if (folder / INIT / CARD).is_file() else config.init
-    if not (place / CARD).is_file():
-        return  # a run of training: its checkpoint is looked at when it is taken out
-    card = load_card(place)
-    hint = "give the --preset (and network settings) the policy was made with"
-    if card.features.name != config.games.features:
-        raise ConfigError(
-            f"the policy sees {card.features.name!r}",
-            where=str(place),
-            expected=f"the features {config.games.features!r}",
-            hint=hint,
-        )
-    ours, theirs = config.network.model_dump(), card.architecture.model_dump()
-    differing = [key for key in ours if key != "precision" and ours[key] != theirs[key]]
-    if differing:
-        key = differing[0]
-        raise ConfigError(
-            f"the policy's network has {key} = {theirs[key]}",
-            where=str(place),
-            expected=f"{key} = {ours[key]}",
-            hint=hint,
-        )
-
-
-def _warnings(config: TrainConfig) -> list[str]:
+def _warnings(config: TrainConfig, folder: Path, done: int) -> list[str]:
     cores = len(os.sched_getaffinity(0))
-    found = []
+    faded = pull_warning(config, folder, done)
+    found = [] if faded is None else [faded]
     if config.num_workers > cores:
         found.append(
             f"{config.num_workers} workers on {cores} cores: they take turns, and none gets faster by it"
         )
     return found
+
+
+def _rate_note(plan: Plan) -> str:
+    """Say where the rate comes from; nothing where nobody measured it."""
+    if plan.measured:
+        return "(as before in this run)"
+    return RATE_NOTES.get((plan.settings.games.world, plan.settings.preset), "")
 
 
 def _rate(folder: Path, config: TrainConfig) -> tuple[float, bool]:

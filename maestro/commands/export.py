@@ -36,7 +36,7 @@ class Config:
     run: Path
     """Folder of a run of `maestro train-policy`, `train-skills` or `imitate`."""
     out: Path | None = None
-    """Folder of the policy; by default `policy` in the run."""
+    """Folder of the policy; by default `policy` in the run, of train-skills in its folder `training`."""
     checkpoint: int | None = None
     """Steps of the checkpoint to take; by default the newest."""
     evaluation: tuple[Path, ...] = ()
@@ -50,9 +50,10 @@ class Config:
 def run(config: Config) -> int:
     """Write the policy, load it once, and say what it is."""
     from maestro.learner.policy_file import load_policy, policy_sha256, save_policy, weights_name
+    from maestro.learner.run_policy import training_folder
 
     network, told = _policy_of(config)
-    folder = config.out or config.run / POLICY
+    folder = config.out or training_folder(config.run) / POLICY
     if config.evaluation:
         with (
             tempfile.TemporaryDirectory() as scratch
@@ -77,7 +78,7 @@ def run(config: Config) -> int:
 def _policy_of(config: Config) -> tuple[PolicyNetwork, dict[str, Any]]:
     """Take network and card out of a run, whether it imitated or trained."""
     from maestro.learner.policy_file import load_policy, told
-    from maestro.learner.run_policy import load_run_policy
+    from maestro.learner.run_policy import load_run_policy, training_folder
 
     folder = config.run
     if not folder.is_dir():
@@ -87,7 +88,7 @@ def _policy_of(config: Config) -> tuple[PolicyNetwork, dict[str, Any]]:
             expected="the folder of a run of maestro train-policy, train-skills or imitate",
         )
     if not (folder / IMITATION).is_file():
-        return load_run_policy(folder, config.checkpoint)
+        return load_run_policy(training_folder(folder), config.checkpoint)
     if config.checkpoint is not None:
         raise ConfigError(
             "a run of maestro imitate keeps its newest checkpoint only",

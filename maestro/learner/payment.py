@@ -20,7 +20,7 @@ from maestro.learner.extrinsic import Penalty, TaskName
 from maestro.preferences.goals import find_goal
 from maestro.preferences.transitions import HUNGER_NAMES
 from maestro.rewards.encode import CHANGES
-from maestro.rewards.files import SkillReward, load_reward
+from maestro.rewards.files import CARD, SkillReward, load_reward
 from maestro.rewards.job import preference_sha256
 from maestro.rewards.shape import CaptionCounter, shaped_reward
 from maestro.rewards.single import Recent, Signs, SingleReward
@@ -200,11 +200,35 @@ def load_payment(
     return Payment(rewards, settings, num_games)
 
 
+def check_rewards(config: PayConfig, skills: Sequence[str]) -> None:
+    """Raise FitError where `rewards` is named and has no reward model of any of these skills: then it is mistyped.
+
+    `load_payment` does not ask: a run of train-skills names itself there, and may leave every skill to the content.
+    """
+    run = config.rewards
+    if run is None or config.intrinsic_scale == 0:
+        return
+    if any((_own_reward(run, skill) / CARD).is_file() for skill in skills):
+        return
+    raise FitError(
+        f"{str(run)!r} is no folder"
+        if not run.is_dir()
+        else f"{str(run)!r} has no reward model of any skill",
+        where="games.pay.rewards",
+        expected=f"a run with {_own_reward(Path('<run>'), '<skill>')} for one of {', '.join(skills)}",
+        hint="mend the path, or leave it out to use the content's reward models",
+    )
+
+
+def _own_reward(run: Path, skill: str) -> Path:
+    return run / "skills" / skill / "reward"
+
+
 def _load(content: Content, world: str, skill: str, config: PayConfig) -> SkillReward:
     run = config.rewards
     make = f"maestro train-skills --stage rewards --skill {skill}, or maestro fit-reward --skill {skill}"
-    folder = None if run is None else run / "skills" / skill / "reward"
-    if folder is None or not (folder / "card.json").is_file():
+    folder = None if run is None else _own_reward(run, skill)
+    if folder is None or not (folder / CARD).is_file():
         folder = content.reward_folder(skill)
     if folder is None:
         places = "in the content" if run is None else f"in {run} or the content"

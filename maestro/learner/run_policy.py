@@ -11,7 +11,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from maestro.errors import CheckpointError
+from maestro.learner.belonging import Belonging, belonging_of, check_belonging
 from maestro.learner.binned import card_curve
 from maestro.learner.checkpoint import choose, find_checkpoints, network_weights
 from maestro.learner.config import TrainConfig
@@ -19,7 +22,6 @@ from maestro.learner.games import SkillGames
 from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.policy_file import (
     CARD,
-    describe,
     load_card,
     load_policy,
     save_policy,
@@ -30,6 +32,16 @@ from maestro.runs import write_atomically
 INIT = "init"
 DESCRIPTION = "policy.json"
 TASK = "task.json"
+TRAINING = "training"
+"""Where in a run of `maestro train-skills` its policy is trained."""
+
+ANOTHER_RUN = "give another --run to begin anew, or put back what was changed"
+
+
+def training_folder(run: Path) -> Path:
+    """Say where the checkpoints of a run are looked for: in <run>/training for one of train-skills, else in the run."""
+    inner = run / TRAINING
+    return inner if inner.is_dir() and not find_checkpoints(run, milestones=True) else run
 
 
 def keep_init(run: Path, init: Path | None) -> Path | None:
@@ -43,8 +55,9 @@ def keep_init(run: Path, init: Path | None) -> Path | None:
     copy = run / INIT
     if (copy / CARD).is_file():
         return copy
-    if find_checkpoints(init, milestones=True):
-        save_policy(copy, *load_run_policy(init))
+    trained = training_folder(init)
+    if find_checkpoints(trained, milestones=True):
+        save_policy(copy, *load_run_policy(trained))
         return copy
     card = load_policy(init).card
     copy.mkdir(parents=True, exist_ok=True)
@@ -73,13 +86,43 @@ def chained(
 
 
 def describe_run(run: Path, games: SkillGames, config: TrainConfig) -> None:
-    """Write down what the run's policy belongs to, for `load_run_policy`."""
-    known = config.games.content().skills(config.games.world)
-    skills = [known[name] for name in games.skills if name in known]
-    if len(skills) == len(games.skills):
-        write_atomically(
-            run / DESCRIPTION, json.dumps(describe(games.world, games.features, skills), indent=2) + "\n"
-        )
+    """Write down what the run's policy belongs to, for `load_run_policy`; nothing for what is no set of skills.
+
+    Raises TrainingError where the run's checkpoints belong to something else, CheckpointError where that cannot be read.
+    """
+    content = config.games.content()
+    ours = belonging_of(games, content)
+    check_checkpoints(run, ours)
+    if all(skill in content.skills(config.games.world) for skill in games.skills):
+        write_atomically(run / DESCRIPTION, json.dumps(ours.model_dump(mode="json"), indent=2) + "\n")
+
+
+def check_checkpoints(run: Path, ours: Belonging) -> tuple[str, ...]:
+    """Compare what a run's checkpoints belong to with what is to be trained now; return which skills changed.
+
+    Raises TrainingError where they differ, CheckpointError where what they belong to cannot be read.
+    """
+    theirs = read_description(run) if find_checkpoints(run, milestones=True) else None
+    if theirs is None:
+        return ()
+    where = str(run / DESCRIPTION)
+    return check_belonging(theirs, ours, what="the checkpoint", where=where, hint=ANOTHER_RUN)
+
+
+def read_description(run: Path) -> Belonging | None:
+    """Read what a run's policy belongs to; None where the run does not say. Raises CheckpointError for a damaged file."""
+    path = run / DESCRIPTION
+    try:
+        return Belonging.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise CheckpointError(
+            f"what the run's policy belongs to cannot be read: {str(error).splitlines()[0]}",
+            where=str(path),
+            expected="the file as training writes it",
+            hint="restore it from a copy, or give another --run to begin anew",
+        ) from error
 
 
 def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork, dict[str, Any]]:

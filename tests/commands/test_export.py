@@ -56,6 +56,18 @@ def test_a_training_runs_newest_checkpoint_becomes_a_policy(run: Path, capsys: p
         assert torch.equal(mine, theirs)
 
 
+def test_a_run_of_train_skills_is_looked_into(run: Path, tmp_path: Path):
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    run.rename(whole / "training")
+    assert main(["export", "--run", str(whole)]) == 0
+    assert load_card(whole / "training" / "policy").steps == 2000
+    assert (
+        main(["export", "--run", str(whole), "--checkpoint", "1000", "--out", str(tmp_path / "early")]) == 0
+    )
+    assert load_card(tmp_path / "early").steps == 1000
+
+
 def test_an_earlier_checkpoint_goes_where_it_is_told(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -15,7 +15,7 @@ from maestro.content import Content
 from maestro.envs.corridor import State as CorridorState
 from maestro.envs.nethack.state import HUNGER, State
 from maestro.errors import FitError
-from maestro.learner.payment import ChangeReader, Look, PayConfig, Payment, load_payment
+from maestro.learner.payment import ChangeReader, Look, PayConfig, Payment, check_rewards, load_payment
 from maestro.preferences.transitions import facts_of
 from maestro.rewards.encode import encode_changes, encode_messages
 from maestro.rewards.files import SkillReward
@@ -174,6 +174,19 @@ def test_a_missing_reward_model_names_the_command(tmp_path):
         FitError, match="no reward model of 'opener'.*train-skills --stage rewards --skill opener"
     ):
         load_payment(Content.find(), "corridor", ["opener"], PayConfig(rewards=tmp_path), 1)
+
+
+def test_a_folder_without_any_reward_model_is_taken_for_mistyped(tmp_path, unfitted):
+    run = PayConfig(rewards=tmp_path / "run")
+    with pytest.raises(FitError, match="run' is no folder"):
+        check_rewards(run, ["opener", "keyfinder"])
+    unfitted(tmp_path / "run", "eastwalker", seed=0)
+    with pytest.raises(FitError, match="run' has no reward model of any skill.*one of opener, keyfinder"):
+        check_rewards(run, ["opener", "keyfinder"])
+    unfitted(tmp_path / "run", "opener", seed=0)
+    check_rewards(run, ["opener", "keyfinder"])  # keyfinder's may come from the content
+    check_rewards(PayConfig(), ["keyfinder"])
+    check_rewards(PayConfig(rewards=tmp_path / "nowhere", intrinsic_scale=0), ["keyfinder"])
 
 
 @pytest.mark.parametrize(
