@@ -30,7 +30,10 @@ class SkillLearner(Learner):
     """The learner of one run."""
 
     def init(self) -> Any:
-        """Make the model; begin with a checkpoint, else with the policy of `init`, else with chance."""
+        """Make the model; begin with a checkpoint, else with the policy of `init`, else with chance.
+
+        What it begins with is a checkpoint, too, of 0 steps: sample-factory's first comes minutes later, and probes want it.
+        """
         name_process(LEARNER)
         self.config = config_of(self.cfg)
         torch.set_num_threads(self.config.learner_threads)
@@ -42,7 +45,9 @@ class SkillLearner(Learner):
         try:
             data = super().init()
             self._take_up_policy()
-        except MaestroError as error:
+            if self.train_step == 0:
+                self.save()
+        except (MaestroError, OSError) as error:
             report_fault(self.run_folder, str(error))
             raise
         if self.config.pull is not None:
@@ -176,7 +181,9 @@ class SkillLearner(Learner):
         train_loop_vars.mb.setdefault("advantages", train_loop_vars.adv)
         stats = super()._record_summaries(train_loop_vars)
         if self._teacher is not None:
-            stats.pull, stats.pull_kl = self._pull, self._pull_kl
+            stats.pull = self._pull
+            if self._pull > 0:  # else the teacher is no longer asked, and nobody knows
+                stats.pull_kl = self._pull_kl
         return stats
 
 

@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
+from maestro.errors import EngineError, MaestroError
 from maestro.learner.config import TrainConfig
+from maestro.learner.faults import report_fault
 from maestro.learner.games import SkillGames
 from maestro.learner.network import ArraySpec
 from maestro.learner.processes import GAMES, name_process
@@ -51,13 +53,18 @@ class SkillEnvironment(gymnasium.Env):
         self.observation_space = observation_space(self._games.specs)
         self.action_space = spaces.Discrete(self._games.num_actions)
         self._observation = {name: torch.from_numpy(array) for name, array in self._games.observation.items()}
+        self._folder = folder
         self._path = folder / "games" / f"{group}.jsonl"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._told = time.monotonic()
 
     def reset(self, **_: Any) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Begin an episode in every game."""
-        self._games.reset()
+        """Begin an episode in every game; raises as `SkillGames` does, and leaves word of it for the supervisor."""
+        try:
+            self._games.reset()
+        except MaestroError as error:
+            self._report(error)
+            raise
         # What exists now stays; looking through it for garbage again and again took 3 % of a games process.
         gc.collect()
         gc.freeze()
@@ -66,8 +73,12 @@ class SkillEnvironment(gymnasium.Env):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
-        """Play one step in every game; games that ended have begun anew."""
-        result = self._games.step(actions)
+        """Play one step in every game; games that ended have begun anew. Raises as `reset` does."""
+        try:
+            result = self._games.step(actions)
+        except MaestroError as error:
+            self._report(error)
+            raise
         if time.monotonic() - self._told > METRICS_EVERY_S:
             self._tell()
         return (
@@ -82,6 +93,11 @@ class SkillEnvironment(gymnasium.Env):
         """Tell what was not told yet, and end all games."""
         self._tell()
         self._games.close()
+
+    def _report(self, error: MaestroError) -> None:
+        """Leave word of what another start would meet again; an engine that failed is worth another start."""
+        if not isinstance(error, EngineError):
+            report_fault(self._folder, str(error))
 
     def _tell(self) -> None:
         self._told = time.monotonic()
