@@ -22,9 +22,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from maestro.content import CONTENT_VARIABLE
 from maestro.learner.checkpoint import CheckpointFile, find_checkpoints
 from maestro.learner.policy_file import save_policy
-from maestro.learner.run_policy import load_run_policy
+from maestro.learner.run_policy import TASK, load_run_policy
 
 PROBES = "probes"
 LEAST_PRIORITY = 19
@@ -113,27 +114,32 @@ class Probes:
         return files[-1]
 
     def _start(self, checkpoint: CheckpointFile) -> ProbeResult | None:
-        """Copy the policy and begin to play; a copy that cannot be made is a result."""
+        """Copy the policy and begin to play; what cannot be written or started is a result."""
         self._steps = checkpoint.env_steps
         self._probed = checkpoint.env_steps // self._config.every
         place = self._folder / PROBES / str(self._steps)
         try:
             network, card = load_run_policy(self._folder, self._steps)
             save_policy(place / "policy", network, card)
+            self._process = self._play(place)
         except Exception as error:  # noqa: BLE001 - a probe never ends the training it looks at
+            shutil.rmtree(place / "policy", ignore_errors=True)
             return ProbeResult(self._steps, fault=str(error))
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, LEAST_PRIORITY)
+        return None
+
+    def _play(self, place: Path) -> subprocess.Popen[bytes]:
+        """Start `maestro eval` on <place>/policy; raises OSError and ValueError."""
         with open(place / "eval.json", "wb") as out, open(place / "eval.log", "wb") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 _command(self._config, place),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for training; this one is ended by `__exit__`
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1", **_content_of(self._folder)},
             )
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, LEAST_PRIORITY)
-        return None
 
     def _conclude(self) -> ProbeResult:
         place = self._folder / PROBES / str(self._steps)
@@ -141,7 +147,7 @@ class Probes:
         shutil.rmtree(place / "policy", ignore_errors=True)
         try:
             said: Any = json.loads((place / "eval.json").read_text(encoding="utf-8"))
-        except ValueError:
+        except (OSError, ValueError):
             code = None if process is None else process.returncode
             return ProbeResult(
                 self._steps, fault=f"maestro eval ended with {code}; {place / 'eval.log'} says why"
@@ -149,6 +155,16 @@ class Probes:
         if "error" in said:
             return ProbeResult(self._steps, fault=str(said["error"].get("what", said["error"])))
         return _result(self._steps, said)
+
+
+def _content_of(folder: Path) -> dict[str, str]:
+    """Give the variable of the environment by which a probe finds the content that the run in `folder` trains on.
+
+    Nothing where the run's settings name no roots: then it finds its content as the run did. Raises OSError and ValueError.
+    """
+    told = json.loads((folder / TASK).read_text(encoding="utf-8"))
+    roots = told["config"].get("games", {}).get("roots", [])
+    return {CONTENT_VARIABLE: os.pathsep.join(roots)} if roots else {}
 
 
 def _command(config: ProbeConfig, place: Path) -> Sequence[str]:
