@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter
 from maestro.errors import RecordError
 from maestro.learner.binned import binned
 from maestro.learner.progress import METRICS, is_probe, read_metrics
+from maestro.learner.run_policy import TRAINING, training_folder
 from maestro.runs import read_config
 
 NUM_BINS = 60
@@ -30,6 +31,8 @@ _NOT_SEEDS = (
     "num_workers",
 )
 """Settings in which the runs of one curve may differ."""
+_PLACES = ("games.pay.rewards", "init")
+"""Settings that name a folder. `maestro train-skills` sets them to what lies in its own run; see `_own_folder`."""
 _SKILL_PANELS = {
     "reward_per_1000": "paid per 1000 steps",
     "share": "share of steps",
@@ -77,13 +80,13 @@ def read_groups(folders: Sequence[Path], num_bins: int = NUM_BINS) -> list[RunGr
     """Read runs and put those together that differ in the seed alone.
 
     All curves have the same bins, so that they can be compared. Raises RunError for a folder without a run and
-    RecordError for a run that has not told anything yet.
+    RecordError for a run that has not told anything yet, or is none of train-policy or train-skills.
     """
     groups: dict[str, list[Path]] = {}
     records: dict[Path, list[dict[str, Any]]] = {}
-    for folder in dict.fromkeys(folder.absolute() for folder in folders):
-        identity = _identity(read_config(folder)["config"])
-        records[folder] = read_metrics(folder)
+    for folder in dict.fromkeys(training_folder(folder.absolute()) for folder in folders):
+        identity = _identity(read_config(folder)["config"], folder)
+        records[folder] = _records(folder)
         if all(is_probe(record) for record in records[folder]):
             raise RecordError(
                 "the run has told nothing yet",
@@ -159,19 +162,55 @@ def emergence(group: RunGroup) -> list[Emergence]:
     return sorted(found, key=lambda one: (one.half_way is None, one.half_way or 0.0))
 
 
-def _identity(config: dict[str, Any]) -> str:
+def _records(folder: Path) -> list[dict[str, Any]]:
+    """Read a run's metrics; raises RecordError where they do not count environment steps."""
+    try:
+        return read_metrics(folder)
+    except KeyError:
+        raise RecordError(
+            "this is no run of train-policy: its records tell no environment steps",
+            where=str(folder / f"{METRICS}.jsonl"),
+            expected="a run of maestro train-policy",
+            hint="an imitation keeps its curve in <run>/policy/card.json, under curves",
+        ) from None
+
+
+def _identity(config: dict[str, Any], folder: Path) -> str:
+    """Write down the settings that runs of one curve have in common."""
     kept = json.loads(json.dumps(config))
     for key in _NOT_SEEDS:
-        *path, name = key.split(".")
-        place: Any = kept
-        for part in path:
-            place = place.get(part, {})
+        place, name = _place_of(kept, key)
         place.pop(name, None)
+    for key in _PLACES:
+        # Every seed's run has rewards and an imitation of its own: the same ones are those that lie alike.
+        place, name = _place_of(kept, key)
+        if isinstance(place.get(name), str):
+            place[name] = _seen_from(_own_folder(folder), place[name])
     return json.dumps(kept, sort_keys=True)
 
 
+def _place_of(config: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Find the table that holds a key with dots: (table, last part); an empty table where there is none."""
+    *path, name = key.split(".")
+    place: Any = config
+    for part in path:
+        place = place.get(part) or {}
+    return place, name
+
+
+def _own_folder(folder: Path) -> Path:
+    """Give the folder of the whole run: the one above where training is but a part of it."""
+    return folder.parent if folder.name == TRAINING else folder
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """Write a path inside `folder` as seen from there, and any other as it is."""
+    own, meant = folder.resolve(), Path(path).resolve()
+    return f"<run>/{meant.relative_to(own)}" if meant.is_relative_to(own) else path
+
+
 def _label(members: Sequence[Path]) -> str:
-    name, more = members[0].name, len(members) - 1
+    name, more = _own_folder(members[0]).name, len(members) - 1
     return name if not more else f"{name} and {more} other seed" + ("s" if more > 1 else "")
 
 

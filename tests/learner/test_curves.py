@@ -69,6 +69,31 @@ def test_seeds_are_one_curve_with_a_range_and_other_settings_another(tmp_path):
     assert groups[0].probes["probe/door/success"].mean.tolist() == [0.0, 0.5, 1.0]
 
 
+def test_runs_of_train_skills_are_one_curve_too_named_after_the_whole_run(tmp_path):
+    def make(name: str, seed: int, **said: str) -> Path:
+        run = make_run(tmp_path / name / "training", seed)
+        config = json.loads((run / "config.json").read_text())
+        config["config"]["games"]["pay"] = {"rewards": said.get("rewards", str(tmp_path / name))}
+        config["config"]["init"] = said.get("init", str(tmp_path / name / "imitation" / "policy"))
+        (run / "config.json").write_text(json.dumps(config))
+        return run
+
+    seeds = [make("mine0", 0), make("mine1", 1)]
+    elsewhere = make("mine2", 2, rewards=str(tmp_path / "mine0"))
+    other = make("mine3", 3, init=str(tmp_path / "mine3" / "other" / "policy"))
+    groups = read_groups([seeds[0].parent, seeds[1], elsewhere, other])  # the whole run means its training
+    assert [group.label for group in groups] == ["mine0 and 1 other seed", "mine2", "mine3"]
+
+
+def test_an_imitation_is_refused(tmp_path):
+    run = make_run(tmp_path / "imitation", 0)
+    (run / "metrics.jsonl").write_text('{"steps": 256, "loss": 1.0}\n')
+    with pytest.raises(RecordError, match="no run of train-policy"):
+        command(Config(run=(run,)))
+    with pytest.raises(RecordError, match="no run of train-policy"):
+        read_groups([make_run(tmp_path / "a", 0), run])
+
+
 def test_records_weigh_by_what_they_are_means_of(tmp_path):
     run = make_run(tmp_path / "a", 0)
     lines = [
