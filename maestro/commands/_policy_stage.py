@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from sys import stderr
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel, ConfigDict
+
 from maestro.commands import imitate
+from maestro.commands._progress import duration
 from maestro.commands._reward_plan import TrainSkillsSettings
 from maestro.commands._train_plan import (
     Plan,
@@ -29,11 +32,57 @@ from maestro.commands._train_plan import (
 from maestro.commands.train_policy import Trained, train_planned
 from maestro.content import TRAINED_POLICY_FOLDER
 from maestro.errors import ConfigError
-from maestro.learner.policy_file import CARD, load_card
+from maestro.learner.config import Pull
+from maestro.learner.imitation_run import POLICY, own_steps
+from maestro.learner.run_policy import TRAINING
+from maestro.specs import parse
 
-IMITATION, TRAINING = "imitation", "training"
-IMITATION_STEPS = 20e6
-"""Where [imitate] says nothing."""
+IMITATION = "imitation"
+
+
+class _ImitationFlags(BaseModel):
+    """What [imitate] says that `maestro imitate` takes as flags."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    steps: float = 20e6
+    init: str | None = None
+    workers: int | None = None
+
+
+class ImitationPlan(NamedTuple):
+    """The imitation that the policy begins with."""
+
+    config: imitate.Config
+    """As `maestro imitate` would be given it."""
+    done: int
+    """Labelled steps that are behind."""
+    seconds: float
+    """What is left will take about so long."""
+
+    @property
+    def steps(self) -> int:
+        """Give the labelled steps to learn from."""
+        return int(self.config.steps)
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether nothing is left to imitate."""
+        return self.done >= self.steps
+
+    def describe(self) -> dict[str, Any]:
+        """Put it into plain data."""
+        return {"steps": self.steps, "done": self.is_complete, "seconds": round(self.seconds)}
+
+    def show(self) -> None:
+        """Print it for people."""
+        left = "done" if self.is_complete else f"left to do, about {duration(self.seconds)}"
+        print(f"Imitation (into {self.config.run}): {self.steps:,} steps, {left}")
+
+    def carry_out(self, *, quiet: bool) -> None:
+        """Imitate what is left; `quiet` leaves stdout alone."""
+        with redirect_stdout(stderr) if quiet else nullcontext():
+            imitate.run(self.config)
 
 
 class PolicyStage(NamedTuple):
@@ -44,46 +93,32 @@ class PolicyStage(NamedTuple):
     preset: str | None
     steps: int
     plan: Plan
+    imitation: ImitationPlan | None
 
     @property
     def imitates(self) -> bool:
         """Tell whether the policy begins with imitation that is not done yet."""
-        return self.settings.init == "imitate" and not _is_imitated(self.folder, self.settings)
+        return self.imitation is not None and not self.imitation.is_complete
 
     def describe(self) -> dict[str, Any]:
         """Put it into plain data."""
         told: dict[str, Any] = {"policy": describe(self.plan)}
-        if self.settings.init == "imitate":
-            told["imitation"] = {"steps": _imitation_steps(self.settings), "done": not self.imitates}
+        if self.imitation is not None:
+            told["imitation"] = self.imitation.describe()
         return told
 
     def show(self) -> None:
         """Print the plan for people."""
-        if self.settings.init == "imitate":
-            state = "left to do" if self.imitates else "done"
-            print(
-                f"Imitation (into {self.folder / IMITATION}): {_imitation_steps(self.settings):,} steps, {state}"
-            )
+        if self.imitation is not None:
+            self.imitation.show()
         show_plan(self.plan)
 
     def carry_out(self, *, quiet: bool) -> Trained:
         """Imitate and train, as far as it is not done; `quiet` leaves stdout alone."""
         if not self.plan.is_complete:
             check_memory(self.plan)
-        if self.imitates:
-            config = imitate.Config(
-                world=self.settings.world,
-                preset=self.preset or "small",
-                steps=_imitation_steps(self.settings),
-                run=self.folder / IMITATION,
-                seed=self.settings.seed,
-                config=tuple(_words({k: v for k, v in self.settings.imitate.items() if k != "steps"})),
-            )
-            if quiet:
-                with redirect_stdout(stderr):
-                    imitate.run(config)
-            else:
-                imitate.run(config)
+        if self.imitation is not None and not self.imitation.is_complete:
+            self.imitation.carry_out(quiet=quiet)
         # Now that the reward models are there, see that they fit; and the policy of the imitation, too.
         plan = plan_policy(self.folder, self.settings, self.preset, self.steps, ready=True).plan
         done = train_planned(plan)
@@ -98,37 +133,76 @@ def plan_policy(
     folder: Path, settings: TrainSkillsSettings, preset: str | None, steps: int, *, ready: bool
 ) -> PolicyStage:
     """Look what there is; `ready` is whether reward models and imitation are there, or still to be made."""
-    table = settings.policy
-    for key in ("world", "seed"):
-        if key in table.get("games", {}):
-            raise ConfigError(
-                f"games.{key} is set", where="--config: policy", expected=f"the key {key} alone"
-            )
-    words = _words(table)
-    words += [f"games.world={settings.world}", f"games.pay.rewards={json.dumps(str(folder))}"]
+    _refuse(settings.policy, "policy", ("games.world", "games.seed"))
+    own = _own_words(folder, settings)
+    init = settings.init
+    imitates = init == "imitate"
+    if imitates:
+        init = str(folder / IMITATION) if ready else "none"
+    read = read_train_settings(
+        [*_words(settings.policy), *own], preset, settings.seed, init, pulled=imitates and ready
+    )
+    imitation = _plan_imitation(folder, settings, read, own) if imitates else None
+    # The policy to begin with may be missing yet, and a pull needs one; the plan says that both will be there.
+    begins_later = imitates and not ready
+    without = read.model_copy(update={"pull": None}) if begins_later else read
+    plan = make_plan(folder / TRAINING, without, steps, paid=ready)
+    if begins_later:
+        begun = {"init": folder / IMITATION / POLICY, "pull": read.pull or Pull()}
+        plan = plan._replace(settings=read.model_copy(update=begun))
+    return PolicyStage(folder, settings, preset, steps, plan, imitation)
+
+
+def _plan_imitation(
+    folder: Path, settings: TrainSkillsSettings, policy: TrainPolicySettings, own: list[str]
+) -> ImitationPlan:
+    """Plan to imitate in the games that the policy will train in, with the network it will have.
+
+    So the critic predicts what will be paid, and the policy fits. What [imitate] says counts before it.
+    """
+    _refuse(settings.imitate, "imitate", ("games.world", "games.seed", "seed", "preset"))
+    flags = {name: value for name, value in settings.imitate.items() if name in _ImitationFlags.model_fields}
+    finer = {name: value for name, value in settings.imitate.items() if name not in flags}
+    said = parse(flags, _ImitationFlags, where="--config: imitate")
+    # games.num_games means the games of all processes there, and those of one here.
+    games = {key: value for key, value in settings.policy.get("games", {}).items() if key != "num_games"}
+    shared = {"games": games, "network": settings.policy.get("network", {}), "discount": policy.discount}
+    config = imitate.Config(
+        world=settings.world,
+        preset=policy.preset,
+        steps=said.steps,
+        run=folder / IMITATION,
+        init=said.init,
+        seed=settings.seed,
+        workers=said.workers,
+        config=(*_words(shared), *own, *_words(finer)),
+    )
+    done = own_steps(folder / IMITATION)
+    return ImitationPlan(config, done, imitate.planned_seconds(imitate.read_imitate_settings(config), done))
+
+
+def _own_words(folder: Path, settings: TrainSkillsSettings) -> list[str]:
+    """Say in words for --config what all games of this run have in common: rewards and content."""
+    words = [f"games.world={settings.world}", f"games.pay.rewards={json.dumps(str(folder))}"]
     if settings.content is not None:
         roots = [str(root) for root in settings.find_content().roots]
         words.append(f"games.roots={json.dumps(roots)}")
-    init: str | None = settings.init
-    if init == "imitate":
-        init = str(folder / IMITATION) if ready else None
-    read = read_train_settings(
-        words, preset, settings.seed, init, pulled=settings.init == "imitate" and ready
-    )
-    return PolicyStage(folder, settings, preset, steps, _plan(folder / TRAINING, read, steps, ready))
+    return words
 
 
-def _plan(folder: Path, settings: TrainPolicySettings, steps: int, ready: bool) -> Plan:
-    return make_plan(folder, settings, steps, paid=ready)
-
-
-def _imitation_steps(settings: TrainSkillsSettings) -> int:
-    return int(settings.imitate.get("steps", IMITATION_STEPS))
-
-
-def _is_imitated(folder: Path, settings: TrainSkillsSettings) -> bool:
-    policy = folder / IMITATION / "policy"
-    return (policy / CARD).is_file() and load_card(policy).steps >= _imitation_steps(settings)
+def _refuse(table: dict[str, Any], name: str, keys: tuple[str, ...]) -> None:
+    """Raise ConfigError where a table says what one key says for the whole."""
+    for key in keys:
+        *path, last = key.split(".")
+        place: Any = table
+        for part in path:
+            place = place.get(part, {})
+        if last in place:
+            raise ConfigError(
+                f"{key} is set",
+                where=f"--config: {name}",
+                expected="--preset alone" if last == "preset" else f"the key {last} alone",
+            )
 
 
 def _words(table: dict[str, Any], prefix: str = "") -> list[str]:

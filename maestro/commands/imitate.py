@@ -2,7 +2,7 @@
 
     maestro imitate
     maestro imitate --preset small --steps 20e6 --run runs/imitate-nethack
-    maestro imitate --world corridor --steps 100e3 --config games.num_games=16
+    maestro imitate --world corridor --steps 100e3 --config games.num_games=16 games.pay.intrinsic_scale=0
     maestro imitate --init skills/policy --config learning_rate=5e-4 dagger.begin=0 dagger.full=1
 
 Controllers play under the training policy over skills, in processes of their own, and the network learns to choose as they
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from maestro.learner.imitate import Report
     from maestro.learner.policy_file import PolicyCard
 
-# Rates of one core, for the plan: measured on an AMD EPYC (family 26), docs/guides/imitation.md.
+# Rates of one core, for the plan: measured on an AMD EPYC (family 26): "Cost of a step" in docs/log.md.
 PLAYED_PER_S, FITTED_PER_S = 5_000, 11_000
 
 
@@ -69,9 +69,12 @@ class Config:
 def run(config: Config) -> int:
     """Print the plan, imitate, and show how often the policy agrees with its teachers."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the other cores play
+    import torch
+
     from maestro.learner.imitation_run import MAY_DIFFER, POLICY, recorded, run_imitation
 
-    settings = _settings(config)
+    torch.set_num_threads(1)
+    settings = read_imitate_settings(config)
     folder = (config.run or runs_root() / f"imitate-{config.world}").absolute()
     with Run(
         folder.name, config=recorded(settings, folder), root=folder.parent, may_differ=MAY_DIFFER
@@ -84,13 +87,12 @@ def run(config: Config) -> int:
     return 0
 
 
-def _settings(config: Config) -> ImitateConfig:
-    import torch
-
-    from maestro.commands._train_plan import find_init
+def read_imitate_settings(config: Config) -> ImitateConfig:
+    """Put --config and flags together, the flags counting; raises ConfigError and SpecError that say what is wrong."""
+    from maestro.commands._beginning import find_init
     from maestro.learner.cloning import IMITATE_PRESETS, ImitateConfig
+    from maestro.learner.imitate import check_config
 
-    torch.set_num_threads(1)
     if not config.steps >= 1 or config.steps != int(config.steps):
         raise ConfigError(
             f"the value is {config.steps:g}", where="--steps", expected="a whole number above 0"
@@ -115,7 +117,14 @@ def _settings(config: Config) -> ImitateConfig:
             where="--workers",
             expected=f"at most {cores}",
         )
+    check_config(settings)
     return settings
+
+
+def planned_seconds(settings: ImitateConfig, done: int = 0) -> float:
+    """Estimate the seconds that are left of an imitation with `done` labelled steps behind it, on idle processors."""
+    rate = min(settings.workers * PLAYED_PER_S, FITTED_PER_S / settings.uses)
+    return max(0, settings.steps - done) / rate
 
 
 class _Progress:
@@ -139,11 +148,10 @@ class _Progress:
 
 
 def _say_plan(settings: ImitateConfig, folder: Path) -> None:
-    rate = min(settings.workers * PLAYED_PER_S, FITTED_PER_S / settings.uses)
     print(
         f"maestro: {settings.steps:,} steps of the reference policy in {settings.games.world}, "
         f"{settings.workers} process{'es' if settings.workers > 1 else ''} of {settings.games.num_games} games, "
-        f"preset {settings.preset}: about {duration(settings.steps / rate)} on idle processors. Results: {folder}",
+        f"preset {settings.preset}: about {duration(planned_seconds(settings))} on idle processors. Results: {folder}",
         file=sys.stderr,
         flush=True,
     )

@@ -14,7 +14,8 @@ holds one; with redo=true, only this run's count. --stage rewards stops before t
 After --config come TOML files and single keys: world, seed, content (a folder with skills and prompts of your own, searched
 first), redo, collect_steps, mix, pairs, annotator, llm, reasoning, max_cost, workers, init (none, imitate, a policy), and the
 tables [annotation], [fit], [imitate] and [policy] with the finer settings of `maestro annotate`, `fit-reward`, `imitate` and
-`train-policy`, such as fit.epochs=3 or policy.learning_rate=2e-4.
+`train-policy`, such as fit.epochs=3 or policy.learning_rate=2e-4. Imitation has the games, the network and the discount of
+[policy], so that the policy can go on from it; what [imitate] says of them counts before that.
 """
 
 from __future__ import annotations

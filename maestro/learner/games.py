@@ -56,7 +56,11 @@ class GamesConfig(BaseModel):
     """Steps over which changes are told to a reward model, at most; it was fitted to captions of the same horizon."""
     pay: PayConfig = PayConfig()
     option_returns: Literal["through", "cut"] = "through"
-    """Whether returns flow through the end of a skill into the next one, or the learner is told that each is an end."""
+    """Whether returns flow through the end of a skill into the next one, or the learner is told that each is an end.
+
+    With "cut" sample-factory also forgets the recurrent state at every skill's end, while imitation and evaluation carry it
+    on: a network with a memory then plays otherwise than it was trained.
+    """
     roots: tuple[Path, ...] = ()
     """Roots of the content; empty: those of `Content.find`."""
 

@@ -26,7 +26,7 @@ from maestro.learner.cloning import ImitateConfig
 from maestro.learner.demonstrations import put_weights
 from maestro.learner.imitate import Imitation, Report
 from maestro.learner.network import PolicyNetwork
-from maestro.learner.policy_file import PolicyCard, save_policy
+from maestro.learner.policy_file import CARD, PolicyCard, load_card, save_policy
 from maestro.learner.run_policy import INIT, chained, keep_init
 from maestro.runs import Run, read_config, versions
 
@@ -34,7 +34,9 @@ CHECKPOINT, PREVIOUS = "imitation.pt", "imitation.previous.pt"
 POLICY = "policy"
 METRICS = "metrics"
 METHOD = "by imitation of reference skills written for this project"
-MAY_DIFFER = ("init", "steps", "workers", "device", "save_every_s", "kept", "uses", "dagger", "temperature")
+MAY_DIFFER = (
+    "init", "steps", "workers", "blocks", "device", "save_every_s", "kept", "uses", "dagger", "temperature",
+)  # fmt: skip
 """Settings that may change when a run goes on; none of them says what the network is or what it learns."""
 REPORT_EVERY_S = 10.0
 _CURVE_POINTS = 200
@@ -91,6 +93,17 @@ def recorded(config: ImitateConfig, folder: Path) -> dict[str, Any]:
         for key, value in plain.items()
         if key in saved or key not in same
     }
+
+
+def own_steps(folder: Path) -> int:
+    """Count the labelled steps behind the policy of the run in `folder`, without those of the policy it began with.
+
+    0 where there is no policy yet; raises PolicyFileError for a damaged card.
+    """
+    if not (folder / POLICY / CARD).is_file():
+        return 0
+    before = load_card(folder / INIT).steps if (folder / INIT / CARD).is_file() else 0
+    return load_card(folder / POLICY).steps - before
 
 
 def keep(run: Run, imitation: Imitation) -> PolicyCard:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from maestro.cli import main
+from maestro.commands import imitate
+from maestro.learner.imitate import Imitation
 
 FAST = ["--config", "games.num_games=8", "games.pay.intrinsic_scale=0", "kept=2", "network.core_size=16"]
 
@@ -23,6 +25,18 @@ def test_a_policy_is_made_and_shown(tmp_path, capsys):
     assert "another" in capsys.readouterr().err
 
 
+def test_the_example_of_the_corridor_fits_together():
+    """The command in the help text needs no reward models, which the corridor's skills do not have."""
+    (line,) = [line for line in (imitate.__doc__ or "").splitlines() if "--world corridor" in line]
+    words = line.split()
+    settings = imitate.read_imitate_settings(
+        imitate.Config(world="corridor", steps=512, config=tuple(words[words.index("--config") + 1 :]))
+    )
+    with Imitation(settings) as imitation:
+        imitation.step()
+        assert imitation.learner.steps == 16 * settings.sequence
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -36,6 +50,8 @@ def test_a_policy_is_made_and_shown(tmp_path, capsys):
         (["--config", "games.num_games=0"], "num_games"),
         (["--config", "sequence=1"], "sequence"),
         (["--config", "device=cuda:7"], "cuda:7"),
+        (["--workers", "1", "--config", "blocks=2"], "no more blocks than workers"),
+        (["--config", "kept=0"], "too few blocks are kept"),
         (["--config", "games.features=smell"], "smell"),
     ],
 )

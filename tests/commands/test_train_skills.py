@@ -7,7 +7,14 @@ import json
 import pytest
 
 from maestro.cli import main
+from maestro.commands import _policy_stage
+from maestro.commands._policy_stage import plan_policy
+from maestro.commands._reward_plan import TrainSkillsSettings
+from maestro.commands._settings import read_settings
+from maestro.commands.imitate import read_imitate_settings
 from maestro.content import Content
+from maestro.errors import MaestroError
+from maestro.learner.config import Pull
 
 SETTINGS = """
 world = "corridor"
@@ -143,7 +150,9 @@ def test_a_dry_run_of_everything_plans_the_policy_too(runs, capsys):
     ]
     assert main([*words, "init=imitate", "imitate.steps=7000"]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert plan["fits"] == 3 and plan["imitation"] == {"steps": 7_000, "done": False}
+    assert plan["fits"] == 3
+    assert plan["imitation"] == {"steps": 7_000, "done": False, "seconds": pytest.approx(1.4, abs=0.7)}
+    assert plan["policy"]["init"] == str(runs / "runs" / "train-skills-corridor" / "imitation" / "policy")
     assert plan["policy"]["steps"] == 5_000 and plan["policy"]["games"] == 32
     assert main([*words, "policy.learning_rat=1"]) == 1
     assert "did you mean 'learning_rate'" in capsys.readouterr().err
@@ -152,6 +161,81 @@ def test_a_dry_run_of_everything_plans_the_policy_too(runs, capsys):
     assert main(["train-skills", "--stage", "policy", "--config", "world=corridor", *POLICY]) == 1
     assert "train-skills --stage rewards" in capsys.readouterr().err
     assert not (runs / "runs").exists()
+
+
+IMITATE = ("init=imitate", "imitate.games.num_games=8", "imitate.kept=2", "imitate.workers=1")
+
+
+def plan_of(runs, *settings: str):
+    read = read_settings([str(runs / "toy.toml"), *POLICY, *IMITATE, *settings], TrainSkillsSettings)
+    return plan_policy(runs / "mine", read, None, 5_000, ready=False)
+
+
+def test_imitation_has_the_rewards_the_content_and_the_network_of_the_run(runs, second_door):
+    stage = plan_of(
+        runs, f"content={second_door}", "policy.games.pay.intrinsic_scale=0.5", "policy.games.max_steps=70",
+        "policy.discount=0.9", "imitate.games.pay.extrinsic_scale=2", "imitate.sequence=16",
+    )  # fmt: skip
+    found = read_imitate_settings(stage.imitation.config)
+    assert found.games.pay.rewards == runs / "mine"
+    assert found.games.roots == Content.find(second_door).roots
+    assert (found.games.pay.intrinsic_scale, found.games.pay.extrinsic_scale) == (0.5, 2.0)
+    assert found.games.max_steps == 70 and found.games.num_games == 8
+    assert found.network == stage.plan.settings.network and found.network.core_size == 16
+    assert found.discount == 0.9 and found.sequence == 16 and found.workers == 1
+    other = plan_of(runs, "imitate.discount=0.8", "imitate.games.max_steps=30")
+    found = read_imitate_settings(other.imitation.config)
+    assert found.discount == 0.8 and found.games.max_steps == 30 and found.games.roots == ()
+
+
+def test_the_plan_tells_of_the_imitation_that_is_left(runs, monkeypatch, capsys):
+    stage = plan_of(runs, "imitate.steps=3_000_000", "policy.pull.steps=9000")
+    stage.show()
+    out = capsys.readouterr().out
+    assert "3,000,000 steps, left to do, about 10 min" in out
+    assert f"begins   with {runs / 'mine' / 'imitation' / 'policy'}, pulled towards it for 9,000 steps" in out
+    assert "with chance" not in out
+    monkeypatch.setattr(_policy_stage, "own_steps", lambda folder: 2_700_000)
+    stage = plan_of(runs, "imitate.steps=3_000_000")
+    assert stage.imitates and stage.imitation.seconds == pytest.approx(60)
+    assert stage.plan.settings.pull == Pull()
+    monkeypatch.setattr(_policy_stage, "own_steps", lambda folder: 3_000_064)
+    assert not plan_of(runs, "imitate.steps=3_000_000").imitates
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("imitate.learning_rat=1", "did you mean 'learning_rate'"),
+        ("imitate.steps=many", "steps"),
+        ("imitate.workers=1.5", "workers"),
+        ("imitate.blocks=2", "no more blocks than workers"),
+        ("imitate.games.seed=3", "the key seed alone"),
+        ("imitate.preset=paper", "--preset alone"),
+        ("imitate.init=nothing", "has no policy"),
+    ],
+)
+def test_what_is_wrong_with_the_imitation_is_said_before_any_work(runs, setting, said):
+    with pytest.raises(MaestroError, match=said):
+        plan_of(runs, setting)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_one_command_goes_by_imitation_to_a_policy(runs, capsys):
+    words = ["train-skills", "--steps", "3000", "--config", str(runs / "toy.toml"), *POLICY]
+    words += [*IMITATE, "imitate.steps=1000"]
+    assert main(words) == 0
+    folder = runs / "runs" / "train-skills-corridor"
+    card = json.loads((folder / "skills" / "policy" / "card.json").read_text())
+    imitation, learning = card["training"].values()
+    assert imitation["games"]["pay"]["rewards"] == str(folder)
+    assert "imitation" in card["method"] and "reinforcement learning" in card["method"]
+    assert learning["pull"] is not None
+    capsys.readouterr()
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "1,000 steps, done" in out and "Nothing is left to train" in out
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from maestro.learner.imitation_run import (
     POLICY,
     PREVIOUS,
     load_checkpoint,
+    own_steps,
     recorded,
     run_imitation,
     save_checkpoint,
@@ -78,6 +79,8 @@ def test_it_begins_with_a_policy_and_tells_so(tmp_path):
     init = tmp_path / "first" / "it" / POLICY
     card = imitate(tmp_path / "second", init=init, steps=BLOCK, temperature=0.5, learning_rate=1e-9)
     assert card.steps == 2_560 + BLOCK
+    assert own_steps(tmp_path / "second" / "it") == BLOCK and own_steps(tmp_path / "first" / "it") == 2_560
+    assert own_steps(tmp_path) == 0
     assert card.method == f"{METHOD}, then {METHOD} (256 labelled steps)"
     assert list(card.training) == ["imitation", "imitation from step 2560"]
     assert card.training["imitation from step 2560"]["init"] == "init"
