@@ -209,8 +209,8 @@ def test_train_skills_may_leave_every_reward_to_the_content(content, tmp_path, c
 @pytest.mark.parametrize(
     ("world", "preset", "said"),
     [
-        ("nethack", "small", "about 10,621 steps/s (as two idle cores did)\n"),
-        ("nethack", "paper", "about 3,944 steps/s (as two idle cores did)\n"),
+        ("nethack", "small", "about 7,000 steps/s (as two idle cores did)\n"),
+        ("nethack", "paper", "about 3,900 steps/s (as two idle cores did)\n"),
         ("nethack", "gpu", "about 40,000 steps/s (a guess: no GPU was ever tried)\n"),
         ("corridor", "small", "about 8,000 steps/s\n"),
     ],
