@@ -28,7 +28,7 @@ from maestro.learner.probes import ProbeConfig
 from maestro.learner.progress import read_metrics
 from maestro.specs import parse
 
-RATES = {("nethack", "paper"): 3_900, ("nethack", "small"): 7_000, ("nethack", "gpu"): 40_000}
+RATES = {("nethack", "paper"): 5_300, ("nethack", "small"): 7_000, ("nethack", "gpu"): 40_000}
 """Steps per second of training in the presets' layouts on two idle cores (docs/benchmarks.md, docs/log.md): "small" once the policy
 plays well, which makes games dearer than a new one's 10,600; that of "gpu" is a guess."""
 RATE_NOTES = {

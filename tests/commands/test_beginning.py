@@ -210,7 +210,7 @@ def test_train_skills_may_leave_every_reward_to_the_content(content, tmp_path, c
     ("world", "preset", "said"),
     [
         ("nethack", "small", "about 7,000 steps/s (as two idle cores did)\n"),
-        ("nethack", "paper", "about 3,900 steps/s (as two idle cores did)\n"),
+        ("nethack", "paper", "about 5,300 steps/s (as two idle cores did)\n"),
         ("nethack", "gpu", "about 40,000 steps/s (a guess: no GPU was ever tried)\n"),
         ("corridor", "small", "about 8,000 steps/s\n"),
     ],
