@@ -189,13 +189,15 @@ class DiscoveryHungerTrue(_Arrival):
         self._meals = 0
 
     def _look(self, state: State, world: Any, index: int) -> None:
+        super()._look(
+            state, world, index
+        )  # on arrival it takes note of the meals so far: those were eaten elsewhere
         if not self._has_eaten and state.dungeon == "Gnomish Mines":
             meals = self._truth.meals
             if meals > self._meals and self._was_hungry and self._truth.place.dungeon == self._truth.mines:
                 self._has_eaten = True
             self._meals = meals
         self._was_hungry = state.hunger in _HUNGRY
-        super()._look(state, world, index)
 
     def _is_there(self, place: Place) -> bool:
         self._meals = self._truth.meals

@@ -275,6 +275,22 @@ def test_discovery_hunger_eaten_elsewhere_or_too_late_fails(play):
     assert play.values("discoveryhunger") == (0, 0)
 
 
+def test_a_meal_on_the_way_into_the_mines_is_not_one_in_them(play):
+    play.begin(2)
+    situations.starve(play.world, 0, "Weak")
+    wished = situations.wish(play.world, 0, "eucalyptus leaf")  # too little to be sated by
+    letter = situations._WISHED.search(wished)[1]
+    play.look()
+    play.world.send_keys(0, f"e{letter}")
+    play.look()
+    assert play.world.states[0].hunger in ("Hungry", "Weak") and play.truth.meals == 1
+    play.visit("minetn")
+    play.act("search")
+    assert not play.tests["discoveryhunger_true"]._has_eaten
+    play.act("eat", "northwest")
+    assert play.tests["discoveryhunger_true"]._has_eaten
+
+
 def test_declining_to_eat_is_not_eating(play):
     play.begin(2)
     play.visit("minetn")
