@@ -104,13 +104,13 @@ class Run:
             self._lock()
             self.continued = (self.folder / "config.json").exists()
             self._settle_config(_plain_copy(config), frozenset(may_differ))
+            self.append_record("sessions", {"started": _now(), "pid": os.getpid(), "versions": versions()})
         except OSError as error:
             self.close()
             raise _cannot_write(RunError, self.folder, error) from error
         except BaseException:
             self.close()
             raise
-        self.append_record("sessions", {"started": _now(), "pid": os.getpid(), "versions": versions()})
 
     def __enter__(self) -> Run:
         return self
