@@ -53,6 +53,7 @@ class Env(gymnasium.Env):
 
     def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Apply one action; raises WorldError for an episode that has ended."""
+        _refuse_idle([int(action)])
         result = self.world.step([int(action)])
         return (
             _copy_row(self.world, 0),
@@ -122,6 +123,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self, **kwargs: Any
     ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all games and start the ended ones anew."""
+        _refuse_idle(self._actions)
         result = self.world.step(self._actions)
         reward, terminated, truncated = (array.copy() for array in result)
         infos: dict[str, Any] = {}
@@ -152,6 +154,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             states[index] = state
         infos["state"], infos["_state"] = states, np.ones(self.num_envs, dtype=bool)
         return infos
+
+
+def _refuse_idle(actions: Sequence[int]) -> None:
+    """Refuse what leaves a game alone in a batched world, and is none of the space's actions."""
+    for action in actions:
+        if action < 0:
+            raise WorldError(f"the action is {action}", where="step", expected="one of the action space")
 
 
 def _observation_space(world: World) -> spaces.Dict:

@@ -38,7 +38,7 @@ __all__ = [
     "make_world",
 ]
 
-TRAINING_OPTIONS = {"inventory_shown": False}
+TRAINING_OPTIONS = {"inventory_shown": False, "overview": False}
 """What a world for training is made with: no feature set reads what it leaves out, and it is a tenth faster."""
 REFERENCE_OPTIONS = {"inventory_shown": True}
 """What a world is made with in which the reference policy plays: it reads the inventory in words."""

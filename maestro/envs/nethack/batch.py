@@ -7,12 +7,13 @@ remains per game is one call of the engine and one `State`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from maestro.envs.nethack import caption, keys
+from maestro.envs.nethack.characters import check_character
 from maestro.envs.nethack.game import Game
 from maestro.envs.nethack.instance import OBSERVATION_DESC, Instance
 from maestro.envs.nethack.native import check_version
@@ -34,7 +35,7 @@ class NetHackOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    character: str = Field(default="mon-hum-neu-mal", pattern=r"^([a-z]{3}-[a-z]{3}-[a-z]{3}-[a-z]{3}|@)$")
+    character: Annotated[str, AfterValidator(check_character)] = "mon-hum-neu-mal"
     """Role, race, alignment and gender by three letters each, or `@` for chance."""
     max_steps: int = Field(default=10_000, ge=1)
     """Steps after which an episode is truncated."""
@@ -43,6 +44,9 @@ class NetHackOptions(BaseModel):
     inventory_shown: bool = True
     """Whether glyphs and wording of what the hero carries (`inv_glyphs`, `inv_strs`) are among the observations; without
     them a step is a tenth faster, and casting a healing spell asks for its direction (`wait` means the hero himself)."""
+    overview: bool = True
+    """Whether the engine keeps what its page #overview lists, which two of the success tests `compatible` read; without
+    it a step is a little faster. A world with `render` always keeps it."""
     wizard: bool = False
     """NetHack's debug mode, for making test situations."""
 
@@ -70,7 +74,8 @@ class NetHackWorld:
         self.games: list[Game] = []
         for index in range(num_games):
             rows = {name: array[index] for name, array in arrays.items()}
-            self.games.append(Game(Instance(options.character, rows, wizard=options.wizard), rows))
+            instance = Instance(options.character, rows, wizard=options.wizard, overview=options.overview)
+            self.games.append(Game(instance, rows))
         self._seeds: list[tuple[int, int] | None] = [None] * num_games
         self._trackers = [Tracker() for _ in range(num_games)]
         self._last_letters: list[bytes] = [b"\xff"] * num_games
@@ -82,6 +87,8 @@ class NetHackWorld:
         self._reward = np.zeros(num_games, np.float32)
         self._terminated = np.zeros(num_games, bool)
         self._truncated = np.zeros(num_games, bool)
+        self._ended = [False] * num_games
+        """Whether the episode is over, by its end in the game or by truncation, and not begun anew."""
         self._everyone = list(range(num_games))
         self._order = list(range(num_games))
         self._lookout = Lookout(arrays["glyphs"], arrays["blstats"])
@@ -92,7 +99,13 @@ class NetHackWorld:
     # --- the protocol ---------------------------------------------------------------------------------------------
 
     def seed(self, index: int, core: int, disp: int) -> None:
-        """Fix the seeds of game `index` for its next reset. Source: NLE's own call; its `reset(seed=)` is ignored."""
+        """Fix the seeds of game `index` for its next reset; WorldError for what is no unsigned number of 64 bits.
+
+        Source: NLE's own call; its `reset(seed=)` is ignored.
+        """
+        for seed in (core, disp):
+            if not 0 <= seed < 1 << 64:
+                raise WorldError(f"the seed is {seed}", where="NetHackWorld.seed", expected="0 to 2**64 - 1")
         self._seeds[index] = (int(core), int(disp))
 
     def reset(self, indices: Iterable[int] | None = None, *, wizkit: str = "") -> None:
@@ -102,6 +115,7 @@ class NetHackWorld:
             self._release(index)
             self.games[index].restart(self._seeds[index], wizkit)
             self._seeds[index] = None
+            self._ended[index] = False
             self._trackers[index] = Tracker()
             self._last_letters[index] = b"\xff"
             self._last_actions[index] = keys.ACTION["more"]
@@ -111,21 +125,24 @@ class NetHackWorld:
     def step(self, actions: Sequence[int]) -> StepResult:
         """Play one action in every game that is not over and whose action is not negative.
 
-        Raises WorldError for a game that has ended and an action of 28 or more.
+        Raises WorldError, before anything is played, for a game that has ended, an action of 28 or more, and where there
+        is not one action a game.
         """
-        games, all_keys, stepped = self.games, keys.KEYS, []
+        games, all_keys = self.games, keys.KEYS
         # To and fro: the games played last are still in the processor's cache, so they go first the next time.
         self._order.reverse()
-        for index in self._order:
+        if len(actions) != self.num_games:
+            raise WorldError(
+                f"{len(actions)} actions", where="NetHackWorld.step", expected=f"{self.num_games}, one a game"
+            )
+        stepped = [index for index in self._order if actions[index] >= 0]
+        for index in stepped:
+            if self._ended[index] or actions[index] >= len(all_keys):
+                raise self._refusal(index, actions[index])
+        for index in stepped:
             action = actions[index]
-            if action < 0:
-                continue
-            game = games[index]
-            if game.is_over or action >= len(all_keys):
-                raise self._refusal(index, action)
-            game.play(all_keys[action])
+            games[index].play(all_keys[action])
             self._last_actions[index] = action
-            stepped.append(index)
         return self._finish_step(stepped)
 
     def send_keys(self, index: int, sent: str | bytes | list[int]) -> StepResult:
@@ -160,7 +177,8 @@ class NetHackWorld:
             from maestro.envs.nethack.engine import Truth
 
             game = self.games[index]
-            self._truths[index] = Truth(game.instance.library_path, game.rows["blstats"])
+            keeps = self.options.overview or self.options.render
+            self._truths[index] = Truth(game.instance.library_path, game.rows["blstats"], overview=keeps)
         return self._truths[index]
 
     def close(self) -> None:
@@ -178,7 +196,7 @@ class NetHackWorld:
             self._truths[index] = None
 
     def _refusal(self, index: int, action: int) -> WorldError:
-        if self.games[index].is_over:
+        if self._ended[index]:
             return WorldError(
                 f"game {index} has ended",
                 where="NetHackWorld.step",
@@ -201,9 +219,9 @@ class NetHackWorld:
         max_steps = self.options.max_steps
         for index in stepped:
             if self.games[index].is_over:
-                terminated[index] = True
+                terminated[index] = self._ended[index] = True
             elif self.states[index].step >= max_steps:
-                truncated[index] = True
+                truncated[index] = self._ended[index] = True
         return StepResult(reward, terminated, truncated)
 
     def _observe(self, stepped: list[int]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from maestro.envs.nethack import layout
 from maestro.envs.nethack.belongings import Belongings
 from maestro.envs.nethack.layout import pair, pointer
-from maestro.errors import EngineError
+from maestro.errors import EngineError, WorldError
 
 _DUNGEON_NAMES = ("The Dungeons of Doom", "Gehennom", "The Gnomish Mines")
 
@@ -57,8 +57,12 @@ class Truth(Belongings):
     that every question raises EngineError.
     """
 
-    def __init__(self, library_path: str, blstats: np.ndarray | None = None) -> None:
+    def __init__(
+        self, library_path: str, blstats: np.ndarray | None = None, *, overview: bool = True
+    ) -> None:
         """Find the running game's variables and check that they make sense.
+
+        `overview`: whether this engine keeps what `levels_in_overview` reads.
 
         `blstats`, int64 (27,): the game's status line, for that check; None: checked without. It is looked at on the
         first turn only, because later, in the middle of things, it can lag behind the engine.
@@ -66,6 +70,7 @@ class Truth(Belongings):
         Raises EngineError where no game has loaded the library, or it is not the engine whose layout is
         known.
         """
+        self._keeps_overview = overview
         self._symbols: dict[str, int] = layout.find_symbols(library_path)
         hero = self._symbols["u"]
         self._read_x = ctypes.c_byte.from_address(hero + layout.U_X)
@@ -218,8 +223,14 @@ class Truth(Belongings):
         """Return the levels that the command #overview would list now.
 
         Source: nle 1.0.0 `src/dungeon.c` interest_mapseen(); what it says of Sokoban and the Planes is left
-        out.
+        out. Raises WorldError in a world without `overview`, whose engine does not keep it.
         """
+        if not self._keeps_overview:
+            raise WorldError(
+                "this world's engine keeps no overview of the dungeon",
+                where="Truth.levels_in_overview",
+                expected="a world made with overview=True",
+            )
         here, found = self.place, []
         address = pointer(self._symbols["mapseenchn"])
         while address and len(found) < 200:

@@ -19,6 +19,7 @@ from maestro.errors import EngineError
 _MORE_KEYS_THAN_ANY_STEP_TAKES = 500
 _LETTERS_OFFERED = re.compile(r"\[([a-zA-Z])")
 _LEARNED = "feel more confident"
+_LEARNED_BYTES = _LEARNED.encode()
 _HEALING = "spellbook of healing"
 
 
@@ -83,7 +84,7 @@ class Game:
             return
         self._send(key)
         flags = self._flags
-        if flags[2] or flags[0] or flags[1] or self._is_done():
+        if flags[2] or flags[0] or flags[1] or self._is_done() or _LEARNED_BYTES in bytes(self._message):
             self.pages = []
             self._settle()
         else:

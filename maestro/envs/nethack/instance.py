@@ -39,6 +39,8 @@ _LIBC.mmap.argtypes = [
     ctypes.c_long,
 ]
 _MAP_FIXED = 0x10
+_TOLD_OF_GAMES = ("record", "logfile", "xlogfile")
+"""Files to which every game that ends is added. The next one must not find them: it reads its ghosts and statues there."""
 
 OBSERVATION_DESC = nethack.OBSERVATION_DESC
 """Name to shape and dtype of the arrays the engine can fill. Source: nle.nethack."""
@@ -47,15 +49,18 @@ OBSERVATION_DESC = nethack.OBSERVATION_DESC
 class Instance:
     """A private copy of the engine with its own folder of game files, started anew by every `restart`."""
 
-    def __init__(self, character: str, buffers: dict[str, np.ndarray], *, wizard: bool = False):
+    def __init__(
+        self, character: str, buffers: dict[str, np.ndarray], *, wizard: bool = False, overview: bool = True
+    ):
         """Prepare the files; the game itself begins with `restart`.
 
-        `buffers` are the arrays (one game's rows) the engine writes its observations into from now on.
+        `buffers` are the arrays (one game's rows) the engine writes its observations into from now on; without
+        `overview`, a game that is not drawn does not keep what #overview lists.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="maestro-nethack-")
         folder = self._folder.name
         os.symlink(os.path.join(GAME_FILES, "nhdat"), os.path.join(folder, "nhdat"))
-        for name in ("perm", "record", "logfile", "xlogfile"):
+        for name in ("perm", *_TOLD_OF_GAMES):
             open(os.path.join(folder, name), "wb").close()
         os.mkdir(os.path.join(folder, "save"))
         options = resources.files("maestro.envs.nethack").joinpath("nethackrc").read_text()
@@ -63,7 +68,7 @@ class Instance:
         path = os.path.join(folder, "nethackrc")
         with open(path, "w") as file:
             file.write(options)
-        self._shared_file = _engine_file("tty_chars" in buffers)
+        self._shared_file = _engine_file("tty_chars" in buffers, overview)
         self._file, self.library_path = _copy_of_engine(folder, self._shared_file)
         self._engine: Any = pynethack.Nethack(self.library_path, folder, "@" + path, True)
         self._buffers = buffers
@@ -83,6 +88,8 @@ class Instance:
             self._engine.set_initial_seeds(*seeds, False)
         if wizkit:
             self._engine.set_wizkit(wizkit)
+        for name in _TOLD_OF_GAMES:
+            os.truncate(os.path.join(self._folder.name, name), 0)
         self._engine.reset()
         if sys.platform == "linux":
             share_read_only_pages(self.library_path, self._shared_file)
@@ -156,17 +163,17 @@ def _load_address(library_path: str) -> int:
 
 
 @functools.cache
-def _engine_file(shown: bool) -> int:
+def _engine_file(shown: bool, overview: bool) -> int:
     """Return a descriptor of the library that instances are copies of: nle's own, with its clock stopped on Linux.
 
-    Unless the game is `shown` on a terminal, it draws nothing there.
+    Unless the game is `shown` on a terminal, it draws nothing there; see `draw_nothing` for `overview`.
     """
     if sys.platform != "linux":
         return os.open(ENGINE_PATH, os.O_RDONLY | os.O_CLOEXEC)
     library = stop_clock(Path(ENGINE_PATH).read_bytes())
     file = os.memfd_create("nle-for-maestro")
     with open(file, "wb", closefd=False) as copy:
-        copy.write(library if shown else draw_nothing(library))
+        copy.write(library if shown else draw_nothing(library, overview=overview))
     return file
 
 

@@ -26,9 +26,9 @@ _MOST_RESTS = 1000
 
 
 def make_wizard_world(num_games: int = 1, **options: Any) -> NetHackWorld:
-    """Make a world in wizard mode; `options` as for NetHackOptions."""
+    """Make a world in wizard mode, drawn unless said otherwise; `options` as for NetHackOptions."""
     os.environ.setdefault("USER", "wizard")  # the engine refuses wizard mode to a player without a name
-    return NetHackWorld(num_games, NetHackOptions(wizard=True, render=True, **options))
+    return NetHackWorld(num_games, NetHackOptions(**{"wizard": True, "render": True, **options}))
 
 
 def visit(world: NetHackWorld, index: int, level: str | int) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from maestro.envs import make_world
 from maestro.envs.nethack import ACTION, ACTION_NAMES, FIELD_DOCS, State
 from maestro.envs.world import IDLE
-from maestro.errors import WorldError
+from maestro.errors import MaestroError, WorldError
 
 
 def random_actions(steps: int, num_games: int, seed: int = 0) -> list[list[int]]:
@@ -206,3 +208,59 @@ def test_half_a_million_random_steps_do_not_leak():
         sizes.append(psutil.Process().memory_info().rss / 2**20)
     world.close()
     assert sizes[-1] < 1.05 * sizes[2], sizes
+
+
+@pytest.mark.parametrize(
+    ("character", "problem"),
+    [
+        ("mon-orc-neu-mal", "cannot be of the race 'orc'"),
+        ("val-hum-law-mal", "cannot be 'mal'"),
+        ("xyz-hum-neu-mal", "there is no role 'xyz'"),
+        ("ran-elf-neu-fem", "cannot be 'neu'"),
+        ("monk", "role-race-alignment-gender"),
+    ],
+)
+def test_a_hero_that_cannot_be_is_refused(character, problem):
+    with pytest.raises(MaestroError, match=problem):
+        make_world("nethack", 1, character=character)
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64])
+def test_a_seed_that_the_engine_cannot_take_is_refused(world, seed):
+    with pytest.raises(WorldError, match="the seed is"):
+        world.seed(0, seed, 0)
+
+
+def test_nothing_is_played_where_one_action_is_refused(world):
+    for index in range(3):
+        world.seed(index, index, index)
+    world.reset()
+    before, turns = list(world.states), [state.turn for state in world.states]
+    for actions in ([ACTION["search"], ACTION["search"], 28], [28, 0, 0], [0, 0], [0, 0, 0, 0]):
+        with pytest.raises(WorldError):
+            world.step(actions)
+    assert world.states == before
+    world.step([ACTION["search"]] * 3)
+    assert [state.turn for state in world.states] == [turn + 1 for turn in turns]
+
+
+def test_a_truncated_game_is_over_until_it_is_reset():
+    world = make_world("nethack", 1, max_steps=3)
+    world.seed(0, 1, 1)
+    world.reset()
+    for _ in range(3):
+        result = world.step([ACTION["search"]])
+    assert result.truncated[0]
+    with pytest.raises(WorldError, match="has ended"):
+        world.step([ACTION["search"]])
+    world.reset([0])
+    world.step([ACTION["search"]])
+    world.close()
+
+
+def test_no_game_finds_what_was_told_of_the_last(world):
+    folder = Path(world.games[0].instance._folder.name)
+    for name in ("record", "logfile", "xlogfile"):
+        (folder / name).write_text("somebody died here")
+    world.reset([0])
+    assert [(folder / name).stat().st_size for name in ("record", "logfile", "xlogfile")] == [0, 0, 0]

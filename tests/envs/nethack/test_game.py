@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from maestro.envs import make_world
 from maestro.envs.nethack import ACTION
+from maestro.envs.nethack.game import Game
 from maestro.envs.nethack.keys import ACTION_NAMES, AGENT_ANSWERS, KEYS
 
 YES, NO = ACTION["northwest"], ACTION["southeast"]
@@ -154,3 +156,24 @@ def test_shopkeepers_and_altars_are_named_by_their_glyphs(wizard):
     world.send_keys(0, b"\x07shopkeeper\ry")
     assert "shopkeeper" in world.states[0].in_view
     assert "shopkeeper" in world.states[0].nearby
+
+
+def test_a_skill_that_can_be_advanced_is_advanced_where_one_line_says_so(game, monkeypatch):
+    """With no page to click through, which is the usual case."""
+    enhanced = []
+    monkeypatch.setattr(Game, "_enhance", lambda one: enhanced.append(one))
+    one = game.games[0]
+    send = one._send
+
+    def search_and_learn(key: int) -> None:
+        send(key)
+        text = b"You feel more confident in your fighting skills.  You kill the newt!"
+        one._message[:] = np.frombuffer(text.ljust(256, b"\0"), np.uint8)
+
+    one._send = search_and_learn
+    state = act(game, "search")
+    assert enhanced == [one]
+    assert state.message == "You feel more confident in your fighting skills.  You kill the newt!"
+    one._send = send
+    act(game, "search")
+    assert len(enhanced) == 1
