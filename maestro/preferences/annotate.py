@@ -15,18 +15,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from maestro.errors import AnnotationError, ConfigError
-from maestro.parallel import map_tasks
+from maestro.parallel import map_tasks, portable
 from maestro.preferences.annotators import Annotator, AnnotatorSettings, make_annotator
 from maestro.preferences.judgements import Context, Failure, Judgement, Question
 from maestro.preferences.pairs import Preference
 from maestro.preferences.questions import ALL, Plan, Shard
-from maestro.preferences.store import JudgementStore
+from maestro.preferences.store import JudgementStore, Spent
 
 _TASK_QUESTIONS = 256
+_IN_FLIGHT = 32  # where the settings do not say; as in llm.chat
 _ENOUGH = 200
 """Answers before the share of unparsed ones can end a run early."""
 _SAMPLES = 5
 _BATCH_S = 0.5
+_RECKON_S = 3.0
+_RECKONING = 0.05  # share of the time that may go into it
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,14 @@ class QuestionsTask(NamedTuple):
     known_models: list[str]
 
 
+class Answers(NamedTuple):
+    """What came of a task."""
+
+    results: list[Judgement | Failure]
+    error: Exception | None = None
+    """What ended it before its last question."""
+
+
 def annotate(
     plan: Plan,
     settings: AnnotatorSettings,
@@ -119,22 +130,39 @@ def annotate(
         known_models = store.models(context)
         questions = _Affordable(runner)
         if not questions.has_more():
-            return runner.progress
+            return runner.progress if runner.progress.stopped else runner.conclude()
         annotator.check(known_models)
         if engine == "process" and workers == 0:
             runner.take(annotator.annotate(questions), annotator.batch)
         else:
-            tasks = _Tasks(questions, settings, known_models)
-            for _, results in map_tasks(answer_questions, tasks, engine=engine, workers=workers):
+            tasks = _Tasks(questions, settings, known_models, _task_size(annotator, settings))
+            for _, answers in map_tasks(answer_questions, tasks, engine=engine, workers=workers):
+                # Answers first: a failure can end the run, and what comes after it in the list would be lost.
+                results = sorted(answers.results, key=lambda result: isinstance(result, Failure))
                 runner.take(results, len(results) or 1)
+                if answers.error is not None:
+                    raise answers.error
     return runner.conclude()
 
 
-def answer_questions(task: QuestionsTask) -> list[Judgement | Failure]:
-    """Answer a worker's share."""
-    return list(
-        _annotator(task.settings.model_dump_json(), tuple(task.known_models)).annotate(task.questions)
-    )
+def answer_questions(task: QuestionsTask) -> Answers:
+    """Answer a worker's share; what ends it early is handed back with the answers until then, not raised."""
+    results: list[Judgement | Failure] = []
+    try:
+        annotator = _annotator(task.settings.model_dump_json(), tuple(task.known_models))
+        results.extend(annotator.annotate(task.questions))  # keeps what came before an exception
+    except Exception as error:  # noqa: BLE001 - whatever it is, the answers before it were paid for
+        return Answers(results, portable(error))
+    return Answers(results)
+
+
+def _task_size(annotator: Annotator, settings: AnnotatorSettings) -> int:
+    """Say how many questions a task has: where answers cost something, no more than a crash may lose."""
+    if annotator.batch > 1:
+        return _TASK_QUESTIONS
+    batched = settings.llm.startswith("vllm:")  # in this process: small tasks would leave its batches empty
+    in_flight = settings.llm_settings.get("max_in_flight", _TASK_QUESTIONS if batched else _IN_FLIGHT)
+    return max(1, min(int(in_flight), _TASK_QUESTIONS))
 
 
 @functools.lru_cache(maxsize=1)
@@ -145,18 +173,19 @@ def _annotator(settings: str, known_models: tuple[str, ...]) -> Annotator:
 
 
 class _Tasks:
-    """Questions for workers, some hundred at a time. Like `_Affordable` it may have more after it had none."""
+    """Questions for workers, `size` at a time. Like `_Affordable` it may have more after it had none."""
 
     def __init__(
-        self, questions: Iterator[Question], settings: AnnotatorSettings, known_models: list[str]
+        self, questions: Iterator[Question], settings: AnnotatorSettings, known_models: list[str], size: int
     ) -> None:
         self._questions, self._settings, self._known_models = questions, settings, known_models
+        self._size = size
 
     def __iter__(self) -> _Tasks:
         return self
 
     def __next__(self) -> QuestionsTask:
-        part = list(itertools.islice(self._questions, _TASK_QUESTIONS))
+        part = list(itertools.islice(self._questions, self._size))
         if not part:
             raise StopIteration
         return QuestionsTask(self._settings, part, self._known_models)
@@ -211,6 +240,7 @@ class _Runner:
         """Open questions that were handed out."""
         spent = store.spent(context)
         self._before = spent
+        self._reckon_at = time.monotonic() + _RECKON_S
         total = len(plan.pairing) * (2 if plan.both_orders else 1) // shard.count
         self.progress = Progress(total, cost=self._cost(spent.prompt_tokens, spent.completion_tokens))
 
@@ -242,6 +272,9 @@ class _Runner:
         limit, cost = self._limits.max_cost, self.progress.cost
         if limit is None or cost is None:
             return True
+        if time.monotonic() >= self._reckon_at:
+            self._reckon()
+            cost = self.progress.cost or 0.0
         answered = self._before.questions + self.progress.answered
         each = cost / answered if answered else self._cost(*self._annotator.typical_tokens) or 0.0
         if cost + each * (len(self._asked) + 1) <= limit:
@@ -250,12 +283,29 @@ class _Runner:
             self.progress.stopped = f"the cost limit of {limit:g} is reached ({cost:.4g} spent)"
         return False
 
+    def _reckon(self) -> None:
+        """Look what other processes have spent since: shards may share one store, and the limit is for all of them."""
+        started = time.monotonic()
+        spent, own, before = self._store.spent(self._context), self.progress, self._before
+        # Never less than was known: where an answer replaced an unparsed one, the store has forgotten what that took.
+        self._before = Spent(
+            max(before.questions, spent.questions - own.answered),
+            max(before.prompt_tokens, spent.prompt_tokens - own.prompt_tokens),
+            max(before.completion_tokens, spent.completion_tokens - own.completion_tokens),
+        )
+        self._update_cost()
+        now = time.monotonic()
+        self._reckon_at = now + max(_RECKON_S, (now - started) / _RECKONING)
+
     def take(self, results: Iterable[Judgement | Failure], batch: int) -> None:
         """Write results as they come, `batch` at a time (a smaller one where half a second has passed)."""
         judgements: list[Judgement] = []
         written = time.monotonic()
         for result in results:
             if isinstance(result, Failure):
+                if judgements:  # a failure can end the run, and these were paid for
+                    self._write(judgements)
+                    judgements, written = [], time.monotonic()
                 self._note_failure(result)
                 continue
             judgements.append(result)
@@ -284,11 +334,7 @@ class _Runner:
                 if len(progress.samples) < _SAMPLES:
                     progress.samples.append(judgement.reply)
         progress.answered += len(judgements)
-        before = self._before
-        progress.cost = self._cost(
-            before.prompt_tokens + progress.prompt_tokens,
-            before.completion_tokens + progress.completion_tokens,
-        )
+        self._update_cost()
         self._on_progress(progress)
         self._check_unparsed(least=_ENOUGH)
 
@@ -317,6 +363,12 @@ class _Runner:
 
     def _is_to_be_asked_again(self, preference: Preference) -> bool:
         return self._limits.retry_unparsed and preference is Preference.UNPARSED
+
+    def _update_cost(self) -> None:
+        before, own = self._before, self.progress
+        own.cost = self._cost(
+            before.prompt_tokens + own.prompt_tokens, before.completion_tokens + own.completion_tokens
+        )
 
     def _cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prices = self._annotator.prices

@@ -25,6 +25,8 @@ from maestro.preferences.judgements import Context, Failure, Judgement
 from maestro.preferences.pairs import Preference
 
 STORE_VERSION = 1
+WHOLE = "1of1"
+"""The part that `JudgementStore.working_on` takes for all questions of a context."""
 _WAIT_S = 60.0  # for another process's transaction
 _MOST_KEYS = 500  # in one SELECT
 _EXPORT_ROWS = 10_000
@@ -149,7 +151,7 @@ class JudgementStore:
         return row[0] if row else ""
 
     def spent(self, context: Context) -> Spent:
-        """Add up a context's answers; reads them all, so ask once a session."""
+        """Add up a context's answers; reads them all, so ask seldom."""
         query = "SELECT COUNT(*), TOTAL(prompt_tokens), TOTAL(completion_tokens) FROM judgements WHERE context = ?"
         with self._faults():
             count, prompt, completion = self._db.execute(query, (context.digest,)).fetchone()
@@ -220,11 +222,24 @@ class JudgementStore:
 
     @contextlib.contextmanager
     def working_on(self, context: Context, part: str) -> Iterator[None]:
-        """Keep other processes from asking the same questions; raises StoreError where one does already."""
+        """Keep other processes from asking the same questions; raises StoreError where one does already.
+
+        Different shards can be worked on side by side, `WHOLE` only alone: it has the questions of every shard.
+        """
+        with contextlib.ExitStack() as held:
+            held.enter_context(self._faults())
+            how = fcntl.LOCK_EX if part == WHOLE else fcntl.LOCK_SH
+            held.enter_context(self._locked(context, WHOLE, how))
+            if part != WHOLE:
+                held.enter_context(self._locked(context, part, fcntl.LOCK_EX))
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, context: Context, part: str, how: int) -> Iterator[None]:
         path = self.path.with_name(f".{self.path.name}.{context.digest.hex()[:12]}.{part}.lock")
-        with self._faults(), open(path, "w") as file:
+        with open(path, "w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, how | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise StoreError(
                     "another process is asking these questions",

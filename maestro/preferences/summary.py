@@ -28,10 +28,10 @@ class Combined(NamedTuple):
 
 
 def combine(forward: Verdict | None, backward: Verdict | None, *, both: bool) -> Combined:
-    """Make one verdict of two answers: what one order says and the other does not is a tie.
+    """Make one verdict of two answers: what one order says and the other does not is a tie, of probability 0.5.
 
-    The probability is the mean of both answers', a verdict without probabilities counting as certain. An answer that
-    is missing or UNPARSED leaves the pair UNPARSED. `both` says whether a second answer was asked for.
+    Otherwise the probability is the mean of both answers', a verdict without probabilities counting as certain. An answer
+    that is missing or UNPARSED leaves the pair UNPARSED. `both` says whether a second answer was asked for.
     """
     one = Preference.UNPARSED if forward is None else forward.preference
     if not both:
@@ -40,10 +40,13 @@ def combine(forward: Verdict | None, backward: Verdict | None, *, both: bool) ->
     codes = (int(one), int(two))
     if Preference.UNPARSED in codes:
         return Combined(Preference.UNPARSED, None, *codes)
+    if one != two:
+        # The mean would be what the place of a caption is worth to the model, which says nothing about the pair.
+        return Combined(Preference.TIE, 0.5, *codes)
     p_forward, p_backward = _p_first(forward), _p_first(backward)
     assert p_forward is not None
     assert p_backward is not None
-    return Combined(one if one == two else Preference.TIE, (p_forward + 1.0 - p_backward) / 2, *codes)
+    return Combined(one, (p_forward + 1.0 - p_backward) / 2, *codes)
 
 
 def _p_first(verdict: Verdict | None) -> float | None:

@@ -1,7 +1,8 @@
 """One verdict a pair, as a file: what annotating gives and `maestro.rewards` learns from.
 
 Columns: `first`, `second` (row numbers of the dataset, int64); `preference` (int8, codes of `Preference`); `p_first`
-(float32: how likely the first is the better one, 0.5 for a tie, null where unparsed); `forward`, `backward` (int8:
+(float32: how likely the first is the better one, 0.5 where the two orders disagree, null where unparsed; a tie's may be
+anything where the annotator gives probabilities); `forward`, `backward` (int8:
 what was answered with the captions in the pair's order and in the other one, both as seen from the pair's order; -1
 where that was not asked). The file's metadata says of which dataset and by which annotator.
 """

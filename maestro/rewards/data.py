@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from maestro.errors import DatasetError
 from maestro.preferences.pairs import Preference
 from maestro.preferences.transitions import caption_key
-from maestro.rewards.encode import changes_of, encode_messages
+from maestro.rewards.encode import CHANGES, changes_of, encode_messages
 
 _COMMON = 0.01
 """Share of all places in pairs from which on a message is common."""
@@ -34,10 +35,17 @@ class PairData:
     """int64 (P, 2): the captions of a pair, first and second."""
     targets: np.ndarray
     """float32 (P,): probability that the second is preferred: 0 first, 1 second, 0.5 tie, or anything between."""
+    preferred: np.ndarray | None = None
+    """bool (P,): whether the verdict was for one side. Soft targets do not say it: a tie's is seldom exactly 0.5.
+
+    None where the targets are hard, and every other one than 0.5 is for a side.
+    """
 
     def __post_init__(self) -> None:
         if len(self.pairs) != len(self.targets):
             raise ValueError(f"{len(self.pairs)} pairs, but {len(self.targets)} targets")
+        if self.preferred is not None and len(self.preferred) != len(self.pairs):
+            raise ValueError(f"{len(self.pairs)} pairs, but {len(self.preferred)} verdicts")
         if len(self.pairs) and (self.pairs.min() < 0 or self.pairs.max() >= len(self.message_of)):
             raise ValueError("a pair points at a caption that is not there")
         if not ((self.targets >= 0) & (self.targets <= 1)).all():
@@ -51,19 +59,39 @@ class PairData:
     @property
     def decided(self) -> np.ndarray:
         """bool (P,): pairs that are not ties."""
-        return self.targets != 0.5
+        uneven = self.targets != 0.5
+        return uneven if self.preferred is None else uneven & self.preferred
 
     def sha256(self) -> str:
-        """Return a hash of all of it, for cards."""
+        """Return a hash of all of it, for cards; what is decided counts only where the targets do not say it already."""
         digest = hashlib.sha256()
         for array in (self.messages, self.message_of, self.changes, self.pairs, self.targets):
             digest.update(np.ascontiguousarray(array).tobytes())
+        if not np.array_equal(self.decided, self.targets != 0.5):
+            digest.update(self.decided.tobytes())
         return digest.hexdigest()
 
     def subset(self, chosen: np.ndarray) -> PairData:
         """Return the same captions with only the chosen pairs; `chosen` is an index or a mask."""
-        return PairData(
-            self.messages, self.message_of, self.changes, self.pairs[chosen], self.targets[chosen]
+        preferred = None if self.preferred is None else self.preferred[chosen]
+        return replace(self, pairs=self.pairs[chosen], targets=self.targets[chosen], preferred=preferred)
+
+    def as_seen(self, changes: Collection[str]) -> PairData:
+        """Return the pairs over the captions of a network that sees only these of `encode.CHANGES`.
+
+        The other changes become 0, and captions that nothing tells apart any more become one. Without this, one and the same
+        input could teach and be held out, and would count several times in means and quantiles.
+        """
+        seen = np.array([name in changes for name in CHANGES])
+        if seen.all():
+            return self
+        rows = np.concatenate([self.message_of[:, None], self.changes * seen], axis=1)
+        captions, caption_of = np.unique(rows, axis=0, return_inverse=True)
+        return replace(
+            self,
+            message_of=captions[:, 0].astype(np.int64),
+            changes=captions[:, 1:].astype(np.int8),
+            pairs=caption_of.reshape(-1)[self.pairs].astype(np.int64),
         )
 
 
@@ -164,4 +192,5 @@ def load_pair_data(table: pa.Table, verdicts: pa.Table) -> PairData:
         changes=captions[:, 1:].astype(np.int8),
         pairs=caption_of.reshape(-1)[pairs.reshape(-1, 2)].astype(np.int64),
         targets=targets,
+        preferred=np.isin(parsed["preference"].to_numpy(), (int(Preference.FIRST), int(Preference.SECOND))),
     )

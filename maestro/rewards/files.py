@@ -28,6 +28,7 @@ from maestro.rewards.encode import ENCODER_VERSION
 from maestro.rewards.model import ModelConfig, RewardModel
 from maestro.rewards.quality import Scale
 from maestro.runs import write_atomically
+from maestro.specs import RewardSettings
 
 CARD = "card.json"
 CARD_VERSION = 1
@@ -56,10 +57,12 @@ class Card(BaseModel):
     threshold_quantile: float
     threshold_certainty: float | None = None
     """See `quality.threshold_of`; None in cards from before there was such a thing, whose threshold is the quantile."""
+    threshold_given: float | None = None
+    """The threshold that the settings gave outright; None where they gave none, and in cards that do not say it."""
     nothing: float | None = None
     """Normalised reward of an empty message without a change."""
     threshold: float | None
-    """Normalised reward below which nothing is paid; None: everything is."""
+    """Normalised reward below which nothing is paid; None: everything is, also what is below 0."""
     paid_share: float | None = None
     """Share of the distinct captions that reach the threshold."""
     held_out: dict[str, Any]
@@ -74,6 +77,33 @@ class Card(BaseModel):
     """The fit's config."""
     weights_sha256: str
     maestro_version: str
+
+    def threshold_change(self, settings: RewardSettings) -> str | None:
+        """Say how the settings that chose the threshold differ from those of today; None where they would choose it again.
+
+        A setting that older cards do not tell counts as today's.
+        """
+        given = settings.threshold
+        if given is not None and given == self.threshold:
+            return None  # the very number, whether or not the card knows where it came from
+        if given is None and self.threshold_given is None and self.threshold_certainty is None:
+            return None
+        was = _choosing(self.threshold_given, self.threshold_quantile, self.threshold_certainty)
+        now = _choosing(given, settings.quantile, settings.certainty)
+        before = ", ".join(f"{name} {value:g}" for name, value in was.items() if now.get(name) != value)
+        today = ", ".join(f"{name} {value:g}" for name, value in now.items() if was.get(name) != value)
+        return f"fitted with {before}, skill.toml says {today}" if before or today else None
+
+
+def _choosing(threshold: float | None, quantile: float, certainty: float | None) -> dict[str, float]:
+    """Keep of the settings of a threshold those that have a say: see `quality.threshold_of`."""
+    if threshold is not None:
+        return {"threshold": threshold}
+    return (
+        {"quantile": quantile}
+        if not quantile or certainty is None
+        else {"quantile": quantile, "certainty": certainty}
+    )
 
 
 @contextlib.contextmanager
@@ -201,7 +231,8 @@ class SkillReward:
         self.card = card
         self.models = models
         self.scale = Scale(card.mean, card.std)
-        self.threshold = float("-inf") if card.threshold is None else card.threshold
+        # Who sets a threshold is never paid for less than an average caption; who sets none wants Motif's sum of everything.
+        self.threshold = float("-inf") if card.threshold is None else max(card.threshold, 0.0)
 
     @torch.no_grad()
     def __call__(self, messages: torch.Tensor, changes: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from maestro.errors import FitError
 from maestro.rewards.batches import Batch, Captions, made_ahead
 from maestro.rewards.checkpoint import Checkpoint
 from maestro.rewards.data import PairData, split_by_caption
-from maestro.rewards.model import PRESETS, RewardModel
+from maestro.rewards.model import PRESETS, ModelConfig, RewardModel
 from maestro.rewards.precision import Precision, choose_precision
 from maestro.rewards.quality import accuracy
 from maestro.rewards.threads import one_thread
@@ -132,10 +132,7 @@ def fit(
 
     Raises DatasetError without pairs, FitError for an unknown preset and when a loss is not a number.
     """
-    if config.preset not in PRESETS:
-        raise FitError(
-            f"the preset is {config.preset!r}", where="fit-reward", expected="one of " + ", ".join(PRESETS)
-        )
+    data = data.as_seen(architecture(config).changes)  # before the hash: a checkpoint belongs to one split
     result = new_fit(data, config)
     target = device_named(device)
     saved = Checkpoint(checkpoint, f"{data.sha256()} {config.model_dump_json()}", notice)
@@ -154,9 +151,20 @@ def fit(
 
 
 def new_fit(data: PairData, config: FitConfig) -> Fit:
-    """Split the data and number its captions; nothing is fitted yet."""
+    """Split the data, as the network sees it, and number its captions; nothing is fitted yet."""
+    model = architecture(config)
+    data = data.as_seen(model.changes)
     split = split_by_caption(data, config.held_out, config.validation, config.seed)
-    return Fit([], config, Captions(data, PRESETS[config.preset]), *split)
+    return Fit([], config, Captions(data, model), *split)
+
+
+def architecture(config: FitConfig) -> ModelConfig:
+    """Give the architecture of the preset; raises FitError for an unknown one."""
+    if config.preset not in PRESETS:
+        raise FitError(
+            f"the preset is {config.preset!r}", where="fit-reward", expected="one of " + ", ".join(PRESETS)
+        )
+    return PRESETS[config.preset]
 
 
 def _state(result: Fit) -> dict[str, Any]:
@@ -272,7 +280,7 @@ def evaluate(models: list[RewardModel], captions: Captions, data: PairData) -> t
         return math.nan, math.nan
     logits = captions.logits(models, data.pairs)
     loss = float(np.mean(np.logaddexp(0, logits) - data.targets * logits))
-    return loss, accuracy(logits, data.targets)[0]
+    return loss, accuracy(logits, data.targets, data.decided)[0]
 
 
 def device_named(name: str) -> torch.device:

@@ -25,7 +25,7 @@ from maestro.preferences.verdicts import read_verdicts
 from maestro.rewards.data import PairData, annotated_part, load_pair_data
 from maestro.rewards.encode import CHANGES, MESSAGE_BYTES
 from maestro.rewards.files import Card, save_model, sole_writer
-from maestro.rewards.fit import Epoch, Fit, FitConfig, fit
+from maestro.rewards.fit import Epoch, Fit, FitConfig, architecture, fit
 from maestro.rewards.model import RewardModel, average
 from maestro.rewards.quality import accuracy, calibration, quantiles_of, scale_of, threshold_of
 from maestro.rewards.threads import one_thread
@@ -57,6 +57,7 @@ class Judged:
     goal: Goal
     settings: RewardSettings
     pairs: PairData
+    """As the network to be fitted sees them."""
     info: dict[str, Any]
     """What the first verdict file says of the annotation."""
     annotator: str
@@ -85,7 +86,7 @@ def read_judged(content: Content, job: FitJob) -> Judged:
     table = annotated_part(read_transitions(job.data), infos[0]["dataset"])
     verdicts = pa.concat_tables(tables)
     num_unparsed = _check_verdicts(verdicts, job)
-    pairs = load_pair_data(table, verdicts)
+    pairs = load_pair_data(table, verdicts).as_seen(architecture(job.config).changes)
     if not pairs.decided.any():
         raise FitError(
             f"none of the {len(pairs.pairs):,} judged pairs was decided: all are ties",
@@ -160,6 +161,7 @@ def describe(judged: Judged, job: FitJob, result: Fit) -> dict[str, Any]:
         "quantiles": {f"{at:g}": value for at, value in quantiles_of(normalised).items()},
         "threshold_quantile": judged.settings.quantile,
         "threshold_certainty": judged.settings.certainty,
+        "threshold_given": judged.settings.threshold,
         "nothing": nothing,
         "threshold": threshold,
         "paid_share": float((normalised >= (-np.inf if threshold is None else threshold)).mean()),
@@ -200,7 +202,7 @@ def held_out_figures(result: Fit) -> dict[str, Any]:
     """Measure the ensemble on pairs that neither taught it nor chose its epochs; None where nothing can be measured."""
     logits = result.captions.logits(result.models, result.held_out.pairs)
     targets = result.held_out.targets
-    right, decided = accuracy(logits, targets)
+    right, decided = accuracy(logits, targets, result.held_out.decided)
     measured = calibration(logits, targets)
     loss = float(np.mean(np.logaddexp(0, logits) - targets * logits)) if len(logits) else float("nan")
     return {

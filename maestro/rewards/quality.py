@@ -30,9 +30,8 @@ class Calibration:
     """Mean squared distance of prediction and target."""
 
 
-def accuracy(logits: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
-    """Return (share of pairs that are no ties ranked as judged, how many such pairs); NaN and 0 without any."""
-    decided = targets != 0.5
+def accuracy(logits: np.ndarray, targets: np.ndarray, decided: np.ndarray) -> tuple[float, int]:
+    """Return (share of the decided pairs ranked as judged, how many such pairs); NaN and 0 without any."""
     if not decided.any():
         return float("nan"), 0
     return float(((logits > 0) == (targets > 0.5))[decided].mean()), int(decided.sum())

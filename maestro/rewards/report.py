@@ -13,7 +13,7 @@ from maestro.preferences.goals import Goal
 from maestro.preferences.pairs import make_pairs
 from maestro.preferences.rules import RuleScorer
 from maestro.preferences.transitions import rows_of
-from maestro.rewards.encode import changes_of, encode_messages
+from maestro.rewards.encode import CHANGES, changes_of, encode_messages
 from maestro.rewards.files import SkillReward
 from maestro.rewards.quality import accuracy, calibration
 
@@ -47,9 +47,11 @@ def look(
 ) -> dict[str, Any]:
     """Measure a reward model on a dataset; plain data for reports.
 
-    The histogram and the extremes are over distinct captions as the model reads them: message and signs of change.
+    The histogram and the extremes are over distinct captions as the model reads them: message and signs of those changes that it
+    sees.
     """
-    changes = changes_of(table)
+    seen = np.array([name in reward.card.architecture.changes for name in CHANGES])
+    changes = changes_of(table) * seen
     messages = table["message"].to_pylist()
     values = rewards_of(reward, messages, changes)
     keys = list(zip(messages, map(bytes, changes), strict=True))
@@ -80,7 +82,7 @@ def _against_rules(
     difference = scores[pairs[:, 1]] - scores[pairs[:, 0]]
     targets = np.where(difference > 0, 1.0, np.where(difference < 0, 0.0, 0.5))
     logits = (values[pairs[:, 1]] - values[pairs[:, 0]]) * reward.scale.std
-    agreement, decided = accuracy(logits, targets)
+    agreement, decided = accuracy(logits, targets, difference != 0)
     return {
         "agreement": agreement if decided else None,
         "decided_pairs": decided,

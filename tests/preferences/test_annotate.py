@@ -194,6 +194,12 @@ def test_some_useless_answers_are_a_state_of_their_own(dataset, tmp_path, judge)
     assert all(row["p_first"] is None for row in unparsed)
     assert report["examples"]["unparsed"]
     assert work(spec, tmp_path / "s")["progress"].answered == 0  # unparsed is an answer too
+    strict = job(dataset, "llm", llm=server.spec, pairs=60)
+    with pytest.raises(
+        AnnotationError, match="no answer that can be used"
+    ):  # also where nothing is left to ask
+        work(strict, tmp_path / "s", tmp_path / "strict")
+    assert not (tmp_path / "strict").exists()
 
 
 def test_a_refused_prompt_costs_only_itself_and_is_tried_again(dataset, tmp_path, judge):
@@ -364,14 +370,16 @@ FIRST, SECOND, TIE, UNPARSED = (Verdict(preference, None, None) for preference i
         (SECOND, FIRST, 1, 0.0),
         (FIRST, FIRST, 2, 0.5),
         (TIE, TIE, 2, 0.5),
-        (FIRST, TIE, 2, 0.75),
+        (FIRST, TIE, 2, 0.5),
         (UNPARSED, SECOND, 3, None),
         (FIRST, UNPARSED, 3, None),
         (None, SECOND, 3, None),
         (Verdict(Preference.FIRST, 0.75, 0.125), Verdict(Preference.SECOND, 0.25, 0.5), 0, 0.71875),
+        (Verdict(Preference.FIRST, 0.9, 0.05), Verdict(Preference.FIRST, 0.6, 0.2), 2, 0.5),
+        (Verdict(Preference.TIE, 0.3, 0.2), Verdict(Preference.TIE, 0.2, 0.2), 2, 0.525),
     ],
 )
 def test_two_orders_make_one_verdict(forward, backward, preference, p_first):
     combined = combine(forward, backward, both=True)
     assert combined.preference == preference
-    assert combined.p_first == p_first
+    assert combined.p_first == pytest.approx(p_first)

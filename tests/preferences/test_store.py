@@ -130,8 +130,20 @@ def test_one_process_at_a_time_asks_the_same_questions(tmp_path):
     ):
         with pytest.raises(StoreError, match="another process is asking"), two.working_on(CONTEXT, "1of1"):
             pass
-        with two.working_on(other, "1of1"), two.working_on(CONTEXT, "1of2"):
+        with two.working_on(other, "1of1"):
             pass
+        with pytest.raises(StoreError, match="another process is asking"), two.working_on(CONTEXT, "1of2"):
+            pass
+    with (
+        JudgementStore(tmp_path / "s") as one,
+        JudgementStore(tmp_path / "s") as two,
+        one.working_on(CONTEXT, "1of2"),
+    ):
+        with two.working_on(CONTEXT, "2of2"):  # shards side by side, but neither twice nor beside the whole
+            pass
+        for part in ("1of2", "1of1"):
+            with pytest.raises(StoreError, match="another process is asking"), two.working_on(CONTEXT, part):
+                pass
     with JudgementStore(tmp_path / "s") as one, one.working_on(CONTEXT, "1of1"):
         pass
 

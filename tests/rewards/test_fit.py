@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from maestro.errors import DatasetError, FitError
 from maestro.rewards.data import PairData, split_by_caption
 from maestro.rewards.encode import encode_messages
 from maestro.rewards.fit import Fit, FitConfig, Fitting, evaluate, fit, new_fit
+from maestro.rewards.model import PRESETS
 from maestro.rewards.quality import Scale, accuracy, calibration, quantiles_of, scale_of, threshold_of
 from maestro.rewards.throughput import PlainFitting
 from maestro.specs import RewardSettings
@@ -35,7 +37,7 @@ def planted(num_pairs: int = 3_000, seed: int = 0) -> PairData:
 def test_a_planted_reward_is_found():
     result = fit(planted(6_000), FitConfig(epochs=6, batch_size=250, seed=1))
     logits = result.captions.logits(result.models, result.held_out.pairs)
-    found, number = accuracy(logits, result.held_out.targets)
+    found, number = accuracy(logits, result.held_out.targets, result.held_out.decided)
     assert number > 80
     assert found > 0.9
     assert [epoch.train_loss for epoch in result.epochs][-1] < 0.8 * result.epochs[0].train_loss
@@ -99,6 +101,40 @@ def test_of_common_messages_captions_are_held_out():
     assert 0 in message_of[list(fitted)] and 0 in message_of[list(tested)]
     rare = [set(message_of[list(part)].tolist()) - {0} for part in (fitted, tested)]
     assert all(rare) and not rare[0] & rare[1]
+
+
+def test_what_a_network_cannot_tell_apart_is_one_caption_and_on_one_side():
+    data = planted(4_000)
+    data = replace(
+        data, message_of=np.arange(1_000) % 20
+    )  # common ones, whose captions are held out one by one
+    result = new_fit(data, FitConfig(preset="paper", held_out=0.3, validation=0.1))
+    inputs = [
+        {(int(part.message_of[caption]), int(part.changes[caption, 0])) for caption in np.unique(part.pairs)}
+        for part in (result.training, result.validation, result.held_out)
+    ]
+    assert len(inputs[0]) > 20 and len(inputs[2]) > 10 and not inputs[2] & (inputs[0] | inputs[1])
+    seen = data.as_seen(("depth",))
+    assert seen.num_captions == 60 and not seen.changes[:, 1:].any()
+    assert np.array_equal(seen.message_of[seen.pairs], data.message_of[data.pairs])
+    assert np.array_equal(seen.changes[seen.pairs][..., 0], data.changes[data.pairs][..., 0])
+    assert seen.as_seen(("depth",)).sha256() == seen.sha256()
+    assert data.as_seen(PRESETS["small"].changes) is data
+
+
+def test_a_tie_stays_one_whatever_its_probability():
+    data = planted(300)
+    hard = replace(data, preferred=data.decided)
+    assert hard.sha256() == data.sha256()  # cards and checkpoints of hard labels stay valid
+    soft = replace(data, targets=np.full(300, 0.45, np.float32), preferred=data.decided)
+    assert soft.sha256() != replace(soft, preferred=None).sha256()
+    chosen = np.arange(0, 300, 3)
+    assert np.array_equal(soft.subset(chosen).decided, data.decided[chosen])
+    nothing = replace(soft, preferred=np.zeros(300, bool))
+    assert accuracy(np.ones(300), nothing.targets, nothing.decided)[1] == 0
+    assert math.isnan(fit(nothing, FitConfig(epochs=1)).epochs[0].validation_accuracy)
+    with pytest.raises(ValueError, match="300 pairs, but 2 verdicts"):
+        replace(soft, preferred=np.zeros(2, bool))
 
 
 @pytest.mark.parametrize("num_pairs", [1, 2, 7, 250, 251, 500])

@@ -24,7 +24,7 @@ from maestro.preferences.verdicts import read_verdicts, write_verdicts
 from maestro.rewards.checkpoint import Checkpoint
 from maestro.rewards.encode import changes_of
 from maestro.rewards.files import load_card, load_reward, weights_name
-from maestro.rewards.fit import FitConfig
+from maestro.rewards.fit import FitConfig, fit
 from maestro.rewards.job import CHECKPOINT, FitJob, fit_job, preference_sha256, read_judged
 from maestro.rewards.report import look, rewards_of
 
@@ -114,6 +114,7 @@ def rewritten(judged, folder: Path, *, info: dict | None = None, **columns) -> P
         ({"preference": "Prefer nothing."}, {}, DatasetError, "edited since"),
         ({}, {"preference": 3, "p_first": None}, FitError, "could not be understood"),
         ({}, {"preference": 2, "p_first": 0.5}, FitError, "all are ties"),
+        ({}, {"preference": 2, "p_first": 0.58}, FitError, "all are ties"),
         ({}, {"first": 5_000}, DatasetError, "row 5000"),
     ],
 )
@@ -121,6 +122,41 @@ def test_verdicts_that_do_not_fit_are_refused(judged, tmp_path, info, columns, e
     job = make_job(judged, tmp_path, verdicts=(rewritten(judged, tmp_path, info=info, **columns),))
     with pytest.raises(error, match=message):
         read_judged(Content.find(), job)
+
+
+def test_soft_ties_are_counted_as_ties(judged, tmp_path):
+    table, info = read_verdicts(judged.verdicts)
+    columns = table.to_pydict()
+    columns["p_first"] = [{0: 0.9, 1: 0.1, 2: 0.55}[code] for code in columns["preference"]]
+    path = tmp_path / "verdicts.parquet"
+    kept = {key: value for key, value in info.items() if key != "version"}
+    write_verdicts(path, [columns], kept | {"annotator": "llm"})
+    job = make_job(
+        judged, tmp_path / "reward", verdicts=(path,), config=CONFIG.model_copy(update={"epochs": 1})
+    )
+    hard = read_judged(Content.find(), make_job(judged, tmp_path)).pairs
+    found = read_judged(Content.find(), job)
+    assert (
+        found.pairs.decided.tolist() == hard.decided.tolist() == [code != 2 for code in columns["preference"]]
+    )
+    card = fit_job(found, job)
+    assert card.data["ties"] == columns["preference"].count(2) > 50
+    held_out = fit(found.pairs, job.config).held_out
+    assert card.held_out["decided_pairs"] == int(held_out.decided.sum()) < len(held_out.pairs)
+
+
+def test_a_network_that_sees_less_is_scaled_and_looked_at_over_what_it_sees(judged, tmp_path):
+    config = FitConfig(preset="paper", epochs=1, batch_size=200, precision="float32")
+    job = make_job(judged, tmp_path / "reward", config=config)
+    found = read_judged(Content.find(), job)
+    card = fit_job(found, job)
+    reward, table = load_reward(job.out), read_transitions(judged.data)
+    values = rewards_of(reward, sorted(set(table["message"].to_pylist())), np.zeros((48, 5), np.int8))
+    assert card.data["captions"] == len(values) == 48  # gold is all that differs else, and it is masked
+    assert values.mean() == pytest.approx(0, abs=1e-4) and values.std() == pytest.approx(1, abs=1e-3)
+    figures = look(reward, table, found.goal, num_shown=5)
+    assert figures["captions"] == sum(figures["histogram"]["counts"]) == 48
+    assert len({row["message"] for row in figures["top"]}) == 5
 
 
 def test_verdicts_by_rules_that_were_edited_since_are_refused(judged, monkeypatch, tmp_path):
