@@ -43,11 +43,11 @@ class RewardSettings(_Spec):
     """Settings of one skill's reward: `1[r >= threshold] * r / count**count_exponent`."""
 
     quantile: float = Field(default=0.85, ge=0.0, lt=1.0)
-    """Quantile of the training rewards that becomes the threshold; 0 means no threshold."""
+    """Quantile of the training rewards that becomes the threshold; 0: none, everything is paid, also what is below 0."""
     certainty: float = Field(default=0.9, ge=0.5, lt=1.0)
     """The threshold is raised to where a step is thought better than one on which nothing happens, with this probability."""
     threshold: float | None = Field(default=None, ge=0.0)
-    """Normalised reward that is the threshold, whatever quantile and certainty say."""
+    """Normalised reward that is the threshold, whatever quantile and certainty say. All three count when a model is fitted."""
     count_exponent: float = Field(default=3.0, ge=0.0)
     """How strongly a caption that was seen before is discounted; 0 means not at all."""
     count_memory: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_none_word)] = 20

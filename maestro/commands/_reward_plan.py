@@ -13,10 +13,15 @@ from maestro.commands._output import print_table
 from maestro.commands._progress import duration
 from maestro.commands._settings import SettingsPath
 from maestro.content import REWARD_FOLDER, Content
-from maestro.preferences.annotators import Reasoning
-from maestro.preferences.job import Job, JobOptions, estimate
+from maestro.errors import DatasetError
+from maestro.preferences.annotators import AnnotatorSettings, Reasoning, make_annotator
+from maestro.preferences.goals import Goal, find_goal
+from maestro.preferences.job import VERDICTS, Job, JobOptions, estimate
+from maestro.preferences.judgements import make_context
+from maestro.preferences.pairs import Preference
 from maestro.preferences.transitions import read_counts
-from maestro.specs import parse
+from maestro.preferences.verdicts import read_verdicts
+from maestro.specs import RewardSettings, parse
 
 if TYPE_CHECKING:
     from maestro.rewards.fit import FitConfig
@@ -81,15 +86,19 @@ class SkillPlan:
         return self.state in ("annotated", "to do")
 
 
-def plan_skill(content: Content, folder: Path, skill: str, redo: bool) -> SkillPlan:
+def plan_skill(content: Content, folder: Path, skill: str, settings: TrainSkillsSettings) -> SkillPlan:
     """Look what there is of one skill, in the run's folder and, unless it is to be redone, in the content."""
     own = folder / "skills" / skill / REWARD_FOLDER
     if _is_current(content, skill, own):
         return SkillPlan(skill, "fitted", str(own))
-    found = None if redo else content.reward_folder(skill)
+    found = None if settings.redo else content.reward_folder(skill)
     if found is not None and _is_current(content, skill, found):
         return SkillPlan(skill, "has one", str(found))
-    annotated = (folder / "annotations" / skill / "verdicts.parquet").is_file()
+    annotated = _is_annotated(
+        folder / "annotations" / skill / VERDICTS,
+        find_goal(content, skill),
+        again=settings.annotation.retry_unparsed,
+    )
     return SkillPlan(skill, "annotated" if annotated else "to do")
 
 
@@ -171,11 +180,40 @@ def _effort(described: dict[str, Any]) -> str:
 
 
 def _is_current(content: Content, skill: str, folder: Path) -> bool:
-    """Tell whether there is a model of the skill's preference as it is today; a damaged one raises FitError."""
+    """Tell whether there is a model of the skill's preference and threshold of today; a damaged one raises FitError."""
     if not (folder / "card.json").is_file():
         return False
-    from maestro.preferences.goals import find_goal
     from maestro.rewards.files import load_reward
     from maestro.rewards.job import preference_sha256
 
-    return load_reward(folder).card.skill_sha256 == preference_sha256(find_goal(content, skill))
+    card, known = load_reward(folder).card, content.skills()
+    settings = known[skill].spec.reward if skill in known else RewardSettings()
+    same_preference = card.skill_sha256 == preference_sha256(find_goal(content, skill))
+    return same_preference and card.threshold_change(settings) is None
+
+
+def _is_annotated(path: Path, goal: Goal, *, again: bool) -> bool:
+    """Tell whether there are verdicts on today's preference and, where rules gave them, by today's rules.
+
+    Others are asked for anew: a changed preference makes other questions, and what the store still knows costs nothing.
+    So does a damaged file. `again`: verdicts that could not be understood are to be asked for once more.
+    """
+    if not path.is_file():
+        return False
+    try:
+        verdicts, info = read_verdicts(path)
+    except DatasetError:
+        return False
+    if info.get("preference") != goal.preference:
+        return False
+    if info.get("annotator") == "rules" and info.get("context") != _rules_context(goal):
+        return False
+    return not (again and int(Preference.UNPARSED) in verdicts["preference"].to_pylist())
+
+
+def _rules_context(goal: Goal) -> str | None:
+    """Hash what verdicts by rules depend on, as a verdict file's `context` says it; None where there are no rules."""
+    if not goal.rules:
+        return None
+    annotator = make_annotator(AnnotatorSettings(name="rules", rules=goal.rules))
+    return make_context({"preference": goal.preference, **annotator.identity()}, about={}).digest.hex()

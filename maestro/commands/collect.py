@@ -12,7 +12,9 @@ same command with more --steps plays on, and one that was stopped or killed cont
 After --config come TOML files and single keys: transitions (stop when so many different ones are kept; with --skill, of that
 skill), seed, workers (processes; 0 plays in this one), horizon (steps over which captions tell changes, at most), episode_steps
 (where an episode is cut short), ttyrecs (take transitions from recorded games instead: a folder as NLE writes it), and
-content (a folder with skills and meta_policies of your own, searched first).
+content (a folder with skills and meta_policies of your own, searched first). Recorded games are read to their end, or until
+there are as many --steps or transitions as were asked for; --skill, --mix, --engine, workers, seed and episode_steps are about
+play, and are refused with them.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from maestro.preferences.window import DEFAULT_HORIZON
 from maestro.runs import Run, runs_root, versions
 
 DEFAULT_STEPS = 200_000
+DEFAULT_MIX = "reference:0.7,random:0.3"
 ALL = "all"
 _MAY_DIFFER = ("steps", "transitions", "skill", "workers", "engine")
 
@@ -75,8 +78,8 @@ class Config:
     all: bool = False
     """Count the transitions of all skills of NetHack (as when no skill is named)."""
     steps: int | None = None
-    """Stop after so many steps of play in all; 200,000 where `transitions` is not given either."""
-    mix: str = "reference:0.7,random:0.3"
+    """Stop after so many steps in all; for play 200,000 where `transitions` is not given either."""
+    mix: str = DEFAULT_MIX
     """Policies and their shares of the episodes: reference, random, trained, a policy's folder, or a Python file."""
     run: Path | None = None
     """Folder of the dataset; by default runs/collect-<world> (or below MAESTRO_RUNS)."""
@@ -92,6 +95,8 @@ def run(config: Config) -> int:
     """Collect what is missing, then show what the dataset holds."""
     settings = read_settings(config.config, CollectSettings)
     skill = _skill(config)
+    if settings.ttyrecs is not None:
+        _refuse_play(config, settings)
     content = Content.find(settings.content)
     world = content.skill(skill).spec.world if skill else "nethack"
     setup = CollectSetup(
@@ -104,7 +109,8 @@ def run(config: Config) -> int:
     with Run(folder.name, config=resolved, root=folder.parent, may_differ=_MAY_DIFFER):
         writer = TransitionWriter(folder, world=world, caption_version=caption_version(world))
         if settings.ttyrecs is not None:
-            _import(settings.ttyrecs, settings.horizon, writer)
+            target = Target(config.steps, settings.transitions)
+            _import(settings.ttyrecs, settings.horizon, target, writer)
         else:
             target = Target(_steps(config, settings), settings.transitions, skill)
             _play(setup, target, writer, config.engine, settings.workers)
@@ -159,11 +165,40 @@ def _recorded_identity(settings: CollectSettings, world: str) -> dict[str, Any]:
     }
 
 
-def _import(recordings: Path, horizon: int, writer: TransitionWriter) -> None:
-    """Make one shard of each recorded game; those of an earlier session are passed over."""
+def _refuse_play(config: Config, settings: CollectSettings) -> None:
+    """Raise ConfigError for what says how to play where recorded games are read: it would have no effect."""
+    said = {
+        "--skill": config.skill not in (None, ALL),
+        "--mix": config.mix != DEFAULT_MIX,
+        "--engine": config.engine != "process",
+        **{
+            f"--config: {name}": name in settings.model_fields_set
+            for name in ("workers", "seed", "episode_steps")
+        },
+    }
+    for where, given in said.items():
+        if given:
+            raise ConfigError(
+                "it is given together with ttyrecs: recorded games are read, not played, and tell no skill",
+                where=where,
+                expected="one of the two",
+                hint="leave it out, or leave out ttyrecs",
+            )
+
+
+def _import(recordings: Path, horizon: int, target: Target, writer: TransitionWriter) -> None:
+    """Make one shard of each recorded game until `target` is reached; those of an earlier session are passed over."""
     for number, rows in enumerate(recorded_rows(recordings, horizon)):
+        if target.reached(writer):
+            return
         if number >= writer.next_shard:
             writer.add_shard(rows, {"steps": len(rows), "episodes": 1, "failed_episodes": 0})
+    if (target.steps or target.transitions) and not target.reached(writer):
+        print(
+            f"maestro: the recordings end at {writer.totals['steps']:,} steps and {writer.num_rows:,} transitions, "
+            "which is less than was asked for.",
+            file=sys.stderr,
+        )
 
 
 def _show(as_json: bool, skill: str | None, folder: Path, card: dict[str, Any]) -> None:

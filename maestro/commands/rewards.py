@@ -21,6 +21,7 @@ from maestro.content import REWARD_FOLDER, Content
 from maestro.errors import ConfigError, FitError
 from maestro.rewards.threads import settle_threads
 from maestro.runs import runs_root, write_atomically
+from maestro.specs import RewardSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,7 @@ def run(config: Config) -> int:
             )
     settle_threads()
     from maestro.evaluation.reward_report import facts, render_reward
+    from maestro.learner.payment import check_threshold
     from maestro.preferences.goals import find_goal
     from maestro.preferences.transitions import read_transitions
     from maestro.rewards.files import load_reward
@@ -70,6 +72,7 @@ def run(config: Config) -> int:
     goal = find_goal(content, config.skill)
     folder = reward_folder(content, config.skill, config.run)
     reward = load_reward(folder)
+    check_threshold(reward.card, _settings(content, config.skill), where=str(folder))
     play, table = _play(config, content, reward)
     data = config.data or runs_root() / f"collect-{goal.world}"
     source = str(data)
@@ -101,6 +104,12 @@ def run(config: Config) -> int:
     else:
         _show(reward.card, facts(reward.card, figures), result)
     return 0
+
+
+def _settings(content: Content, skill: str) -> RewardSettings:
+    """Give a skill's settings of [reward]; a ready goal has those that count by default."""
+    known = content.skills()
+    return known[skill].spec.reward if skill in known else RewardSettings()
 
 
 def reward_folder(content: Content, skill: str, run: Path | None) -> Path:

@@ -52,8 +52,18 @@ if TYPE_CHECKING:
     from maestro.rewards.files import Card
 
 INCOMPLETE = 1
-_MAY_DIFFER = ("workers", "max_cost", "redo", "content", "init", "imitate", "policy")
-"""The last three have runs of their own, which look after them."""
+_MAY_DIFFER = (
+    "annotation.retry_unparsed",
+    "annotation.max_unparsed",
+    "workers",
+    "max_cost",
+    "redo",
+    "content",
+    "init",
+    "imitate",
+    "policy",
+)
+"""The last three have runs of their own, which look after them; the first two say what to do about unusable answers."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ def run(config: TrainSkillsConfig) -> int:
     content = settings.find_content()
     folder = (config.run or runs_root() / f"train-skills-{settings.world}").absolute()
     skills = _skills(config, content, settings.world) if config.stage != "policy" else []
-    plans = [plan_skill(content, folder, skill, settings.redo) for skill in skills]
+    plans = [plan_skill(content, folder, skill, settings) for skill in skills]
     described = describe(content, plans, settings, folder)
     stage = None if config.stage == "rewards" else _plan_policy(config, settings, folder, plans)
     if stage is not None:

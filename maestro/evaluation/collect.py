@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,14 +122,15 @@ def parse_mix(text: str) -> tuple[Share, ...]:
         policy, colon, number = part.strip().rpartition(":")
         if not colon or not _is_number(number):
             policy, number = part.strip(), "1"
-        if not policy or float(number) < 0:
+        if not policy or not 0 <= float(number) < math.inf:  # also false for nan
             raise ConfigError(
                 f"{part.strip()!r} is no share",
                 where="--mix",
-                expected="policy:weight, such as reference:0.7",
+                expected="policy:weight with a finite weight, such as reference:0.7",
             )
         shares.append(Share(policy, float(number)))
-    if len({share.policy for share in shares}) < len(shares) or sum(share.weight for share in shares) <= 0:
+    total = sum(share.weight for share in shares)
+    if len({share.policy for share in shares}) < len(shares) or not 0 < total < math.inf:
         raise ConfigError(
             f"the mix is {text!r}", where="--mix", expected="every policy once, weights above 0"
         )

@@ -21,12 +21,14 @@ from maestro.specs import RewardSettings
 class _Step(NamedTuple):
     episode: int
     message: str
+    mine: bool
+    """Whether the skill that is looked at chose the action: only then its model pays."""
     changes: bytes
-    """Five signs, int8."""
+    """Five signs, int8; empty where the step is not mine."""
 
 
 class _Recorder(Player):
-    """A player that keeps every step of one skill, repetitions included."""
+    """A player that keeps every step, repetitions included, and marks those of one skill."""
 
     def record(self, skill: str) -> list[_Step]:
         self._skill, self._steps = skill, []
@@ -34,11 +36,13 @@ class _Recorder(Player):
 
     def _look(self, index: int, skill: str, episode: int, seeds: tuple[int, int], source: str) -> Transition:
         row = super()._look(index, skill, episode, seeds, source)
-        if skill == self._skill:
+        mine, changes = skill == self._skill, b""
+        if mine:
             before, after = (
                 np.array([[getattr(row, f"{name}_{when}") for name in FACTS]]) for when in ("before", "after")
             )
-            self._steps.append(_Step(episode, row.message, encode_changes(before, after).tobytes()))
+            changes = encode_changes(before, after).tobytes()
+        self._steps.append(_Step(episode, row.message, mine, changes))
         return row
 
 
@@ -57,6 +61,7 @@ def highest_paid(
 ) -> tuple[dict[str, Any], pa.Table]:
     """Play `episodes` (rounded up to whole chunks) under the training policy and add up what the skill earns.
 
+    It is paid as `learner.payment.Payment` pays: a message counts as seen before whichever skill ran when it was shown.
     Empty messages earn nothing and are not counted. Returns plain data (steps, total, and the messages
     with the largest sums) and the transitions seen, as a dataset has them.
     """
@@ -67,23 +72,24 @@ def highest_paid(
         rows += player.play(policy, range(played, played + GAMES), seed).rows
         played += GAMES
     steps.sort(key=lambda step: step.episode)  # games run side by side; each one's own order stays
-    signs = np.frombuffer(b"".join(step.changes for step in steps), np.int8).reshape(-1, len(CHANGES))
-    values = rewards_of(reward, [step.message for step in steps], signs)
-    total, times = _sums(steps, values, reward.threshold, settings)
-    whole = float(sum(total.values()))
+    mine = [step for step in steps if step.mine]
+    signs = np.frombuffer(b"".join(step.changes for step in mine), np.int8).reshape(-1, len(CHANGES))
+    values = rewards_of(reward, [step.message for step in mine], signs)
+    total, times = _sums(steps, values.tolist(), reward.threshold, settings)
+    gains = sum(paid for paid in total.values() if paid > 0)
     figures = {
         "policy": policy,
         "episodes": played,
         "seed": seed,
-        "steps": len(steps),
+        "steps": len(mine),
         "paid_steps": sum(times.values()),
-        "total": whole,
+        "total": float(sum(total.values())),
         "captions": [
             {
                 "message": message,
                 "paid": float(paid),
                 "times": times[message],
-                "share": paid / whole if whole else 0.0,
+                "share": max(paid, 0.0) / gains if gains else 0.0,
             }
             for message, paid in sorted(total.items(), key=lambda item: -item[1])[:num_shown]
         ],
@@ -95,19 +101,21 @@ def highest_paid(
 
 
 def _sums(
-    steps: list[_Step], values: np.ndarray, threshold: float, settings: RewardSettings
+    steps: list[_Step], values: list[float], threshold: float, settings: RewardSettings
 ) -> tuple[dict[str, float], Counter[str]]:
-    """Add up by message what is paid, and how often; `steps` episode by episode."""
+    """Add up by message what is paid, and how often; `steps` episode by episode, `values` those of the steps that are mine."""
     total: dict[str, float] = {}
     times: Counter[str] = Counter()
     counter, episode = CaptionCounter(settings.count_memory), -1
-    for step, value in zip(steps, values.tolist(), strict=True):
+    own = iter(values)
+    for step in steps:
         if step.episode != episode:
             counter.clear()
             episode = step.episode
-        if not step.message:
+        value = next(own) if step.mine else None
+        count = counter.count(step.message) if step.message else 0
+        if value is None or not count:
             continue
-        count = counter.count(step.message)
         paid = shaped_reward(value, threshold, count, settings.count_exponent)
         if paid:
             total[step.message] = total.get(step.message, 0.0) + paid

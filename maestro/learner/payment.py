@@ -20,7 +20,7 @@ from maestro.learner.extrinsic import Penalty, TaskName
 from maestro.preferences.goals import find_goal
 from maestro.preferences.transitions import HUNGER_NAMES
 from maestro.rewards.encode import CHANGES
-from maestro.rewards.files import CARD, SkillReward, load_reward
+from maestro.rewards.files import CARD, Card, SkillReward, load_reward
 from maestro.rewards.job import preference_sha256
 from maestro.rewards.shape import CaptionCounter, shaped_reward
 from maestro.rewards.single import Recent, Signs, SingleReward
@@ -63,7 +63,7 @@ class PayConfig(BaseModel):
     rewards: Path | None = None
     """Run whose <run>/skills/<skill>/reward is used where it is there; else, and by default, the content's."""
     allow_stale: bool = False
-    """Use also reward models that were fitted to another wording or other rules of a preference than the content has."""
+    """Use also reward models that were fitted to another preference, rules or threshold settings than the content has."""
 
     def settings(self, spec: RewardSettings) -> RewardSettings:
         """Lay what is said here over a skill's own settings."""
@@ -88,7 +88,7 @@ class Paid(NamedTuple):
     """What the looks of one step were worth."""
 
     rewards: np.ndarray
-    """float64 (N,): shaped rewards, none below 0; 0 where there was nothing to look at."""
+    """float64 (N,): shaped rewards; 0 where there was nothing to look at. Below 0 only by a model without a threshold."""
     values: list[float]
     """Of every look the normalised reward, before threshold and count."""
 
@@ -105,9 +105,8 @@ class Payment:
     ) -> None:
         """Prepare to pay; `rewards` and `settings` have one entry a skill, in the skills' order."""
         self._models = [SingleReward(reward) for reward in rewards]
-        # A threshold of zero at least: nobody is paid for less than an average caption.
         self._terms = [
-            (max(reward.threshold, 0.0), setting.count_exponent)
+            (reward.threshold, setting.count_exponent)
             for reward, setting in zip(rewards, settings, strict=True)
         ]
         memories = sorted({setting.count_memory for setting in settings}, key=lambda memory: memory or 0)
@@ -138,8 +137,7 @@ class Payment:
             payer = payers[game]
             counts = [counter.count(message) for counter in self._counters[game]]
             threshold, exponent = self._terms[payer]
-            if value >= threshold:
-                rewards[game] = shaped_reward(value, threshold, counts[self._memory_of[payer]], exponent)
+            rewards[game] = shaped_reward(value, threshold, counts[self._memory_of[payer]], exponent)
         return Paid(rewards, values)
 
     def normalised(self, keys: Sequence[tuple[int, str, Signs]]) -> list[float]:
@@ -188,16 +186,31 @@ def load_payment(
     """Load the reward models of the skills; None where nothing intrinsic is paid.
 
     Raises FitError, naming the command that makes it, for a model that is missing, damaged, of another world, or fitted
-    to a preference that has changed since.
+    to a preference or to threshold settings that have changed since.
     """
     if config.intrinsic_scale == 0:
         return None
-    rewards = [_load(content, world, skill, config) for skill in skills]
     known = content.skills()
     # A ready goal has no skill.toml; it is Motif's, and so is its memory.
     motif = RewardSettings(count_memory=None)
-    settings = [config.settings(known[skill].spec.reward if skill in known else motif) for skill in skills]
-    return Payment(rewards, settings, num_games)
+    settings = [known[skill].spec.reward if skill in known else motif for skill in skills]
+    rewards = [
+        _load(content, world, skill, config, setting) for skill, setting in zip(skills, settings, strict=True)
+    ]
+    return Payment(rewards, [config.settings(setting) for setting in settings], num_games)
+
+
+def check_threshold(card: Card, settings: RewardSettings, *, where: str, beside: str = "") -> None:
+    """Raise FitError where a model's threshold was chosen by other settings than these; `beside` is another way out."""
+    change = card.threshold_change(settings)
+    if change is not None:
+        fit = f"maestro fit-reward --skill {card.skill}"
+        raise FitError(
+            f"the reward model of {card.skill!r} was {change}",
+            where=where,
+            expected="the quantile, certainty and threshold of [reward] that it was fitted with",
+            hint=f"{fit}; {beside}" if beside else fit,
+        )
 
 
 def check_rewards(config: PayConfig, skills: Sequence[str]) -> None:
@@ -224,7 +237,9 @@ def _own_reward(run: Path, skill: str) -> Path:
     return run / "skills" / skill / "reward"
 
 
-def _load(content: Content, world: str, skill: str, config: PayConfig) -> SkillReward:
+def _load(
+    content: Content, world: str, skill: str, config: PayConfig, settings: RewardSettings
+) -> SkillReward:
     run = config.rewards
     make = f"maestro train-skills --stage rewards --skill {skill}, or maestro fit-reward --skill {skill}"
     folder = None if run is None else _own_reward(run, skill)
@@ -262,4 +277,6 @@ def _load(content: Content, world: str, skill: str, config: PayConfig) -> SkillR
             expected="the preference and rules it was fitted to",
             hint=f"{make}; or pay.allow_stale = true",
         )
+    if not config.allow_stale:
+        check_threshold(reward.card, settings, where=str(folder), beside="or pay.allow_stale = true")
     return reward

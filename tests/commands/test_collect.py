@@ -7,7 +7,7 @@ import json
 import pytest
 
 from maestro.cli import main
-from maestro.preferences.transitions import read_transitions
+from maestro.preferences.transitions import Transition, read_transitions
 
 HERE = ["--config", "workers=0"]
 
@@ -48,6 +48,11 @@ def test_another_seed_does_not_mix_in(capsys):
         (["--skill", "opener", "--mix", "refrence:1"], "--mix: there is no policy 'refrence'"),
         (["--skill", "opener", "--engine", "rey"], "did you mean 'ray'"),
         (["--config", "ttyrecs=/nonexistent"], "there are no recordings here"),
+        (["--mix", "random", "--config", "ttyrecs=games"], "--mix: it is given together with ttyrecs"),
+        (["--skill", "merchant", "--config", "ttyrecs=games"], "--skill: it is given together with ttyrecs"),
+        (["--engine", "ray", "--config", "ttyrecs=games"], "--engine: it is given together with ttyrecs"),
+        (["--config", "ttyrecs=games", "workers=2"], "workers: it is given together with ttyrecs"),
+        (["--config", "ttyrecs=games", "seed=2"], "seed: it is given together with ttyrecs"),
         (["--config", "transitions=0"], "transitions"),
         (["--config", "sed=1"], "did you mean 'seed'"),
         (["--config", "seed"], "neither a file nor a key"),
@@ -58,6 +63,39 @@ def test_another_seed_does_not_mix_in(capsys):
 def test_mistakes_are_explained(flags, said, capsys):
     assert main(["collect", *flags]) == 1
     assert said in capsys.readouterr().err
+
+
+def recording(episode: int, rows: int) -> list[Transition]:
+    return [
+        Transition(
+            "", "", "Hello.", 1, 1, 0, 0, 8, 8, 8, 8, 1, 1, 1, 1, f"{episode} {row}", "message", episode, row, 0, 0,
+            "ttyrec",
+        )
+        for row in range(rows)
+    ]  # fmt: skip
+
+
+def test_recorded_games_are_read_until_there_are_enough(tmp_path, monkeypatch, capsys):
+    read = []
+
+    def games(folder, horizon):
+        for episode in range(5):
+            read.append(episode)
+            yield recording(episode, 10)
+
+    monkeypatch.setattr("maestro.commands.collect.recorded_rows", games)
+    words = ["collect", "--json", "--config", f"ttyrecs={tmp_path}"]
+
+    def rows(*flags: str, transitions: int | None = None) -> int:
+        assert main([*words, *([f"transitions={transitions}"] if transitions else []), *flags]) == 0
+        return json.loads(capsys.readouterr().out)["rows"]
+
+    assert rows("--steps", "15") == 20
+    assert len(read) < 5, "the rest is not even read"
+    assert rows(transitions=30) == 30
+    assert rows() == 50
+    assert main([*words, "--steps", "90"]) == 0
+    assert "the recordings end at 50 steps and 50 transitions" in capsys.readouterr().err
 
 
 def test_a_shard_that_was_cut_is_explained(tmp_path, capsys):

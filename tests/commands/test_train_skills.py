@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from maestro.cli import main
 from maestro.commands import _policy_stage
 from maestro.commands._policy_stage import plan_policy
-from maestro.commands._reward_plan import TrainSkillsSettings
+from maestro.commands._reward_plan import TrainSkillsSettings, plan_skill
 from maestro.commands._settings import read_settings
 from maestro.commands.imitate import read_imitate_settings
-from maestro.content import Content
+from maestro.content import Content, shipped_root
 from maestro.errors import MaestroError
 from maestro.learner.config import Pull
+from maestro.preferences.pairs import Preference
+from maestro.preferences.verdicts import read_verdicts, write_verdicts
 
 SETTINGS = """
 world = "corridor"
@@ -117,6 +121,92 @@ def test_it_goes_from_nothing_to_models_skips_what_is_done_and_resumes_what_is_h
     assert "Paid most" in out and "agreement with rules" in out and "Play of 'reference'" in out
     page = (runs / "runs" / "reward-opener.html").read_text()
     assert page.count("<svg") >= 2 and "https://" not in page and "<script" not in page
+
+
+CERTAINTY = "\n[reward]\ncertainty = 0.6\n"
+
+
+def own_content(runs) -> tuple[str, Path]:
+    """Copy the toy skill into content of its own; gives the setting that names it and its skill.toml."""
+    shutil.copytree(shipped_root() / "skills" / "opener", runs / "mine" / "skills" / "opener")
+    return f"content={runs / 'mine'}", runs / "mine" / "skills" / "opener" / "skill.toml"
+
+
+def states(runs, content: str, *more: str) -> str:
+    """Say what `train-skills` would find of the toy skill."""
+    settings = read_settings([str(runs / "toy.toml"), content, *more], TrainSkillsSettings)
+    folder = runs / "runs" / "train-skills-corridor"
+    return plan_skill(settings.find_content(), folder, "opener", settings).state
+
+
+def test_an_edited_skill_is_made_anew_as_far_as_the_edit_goes(runs, capsys):
+    content, toml = own_content(runs)
+    assert states(runs, content) == "to do"
+    assert train(runs, "--skill", "opener", content) == 0
+    assert states(runs, content) == "fitted"
+    card = runs / "runs" / "train-skills-corridor" / "skills" / "opener" / "reward" / "card.json"
+
+    def edit(old: str, new: str) -> None:
+        text = toml.read_text()
+        assert old in text
+        toml.write_text(text.replace(old, new, 1))
+
+    toml.write_text(toml.read_text() + CERTAINTY)
+    assert states(runs, content) == "annotated", "the verdicts are still those of the preference"
+    assert train(runs, "--skill", "opener", content) == 0
+    assert json.loads(card.read_text())["threshold_certainty"] == 0.6
+    edit('preference = "', 'preference = "Above all: ')
+    assert states(runs, content) == "to do"
+    assert train(runs, "--skill", "opener", content) == 0
+    assert states(runs, content) == "fitted"
+    assert "Above all" in json.loads(card.read_text())["annotation"]["preference"]
+    edit("score = 5.0", "score = -5.0")
+    edit("certainty = 0.6", "threshold = 1.25")
+    assert states(runs, content) == "to do"
+    assert train(runs, "--skill", "opener", content) == 0
+    assert states(runs, content) == "fitted"
+    fitted = json.loads(card.read_text())
+    assert fitted["threshold_given"] == fitted["threshold"] == 1.25
+    capsys.readouterr()
+    (card.parents[3] / "annotations" / "opener" / "verdicts.parquet").write_bytes(b"PAR1 cut")
+    card.unlink()
+    assert states(runs, content) == "to do", "a damaged file is written anew"
+
+
+def test_answers_that_could_not_be_understood_may_be_asked_for_again(runs, capsys):
+    content, _ = own_content(runs)
+    assert train(runs, "--skill", "opener", content) == 0
+    folder = runs / "runs" / "train-skills-corridor"
+    (folder / "skills" / "opener" / "reward" / "card.json").unlink()
+    path = folder / "annotations" / "opener" / "verdicts.parquet"
+    again = ("annotation.retry_unparsed=true", "annotation.max_unparsed=0.5")
+    assert states(runs, content, *again) == "annotated"
+    table, info = read_verdicts(path)
+    columns = table.to_pydict()
+    columns["preference"][7], columns["p_first"][7] = int(Preference.UNPARSED), None
+    write_verdicts(path, [columns], {key: value for key, value in info.items() if key != "version"})
+    assert states(runs, content) == "annotated"
+    assert states(runs, content, *again) == "to do"
+    assert train(runs, "--skill", "opener", content, *again) == 0, (
+        "the run goes on with both settings changed"
+    )
+    assert int(Preference.UNPARSED) not in read_verdicts(path)[0]["preference"].to_pylist()
+    capsys.readouterr()
+
+
+def test_a_model_with_another_threshold_is_not_shown(runs, monkeypatch, capsys):
+    content, toml = own_content(runs)
+    assert train(runs, "--skill", "opener", content) == 0
+    monkeypatch.setenv("MAESTRO_CONTENT", str(runs / "mine"))
+    words = ["rewards", "--skill", "opener", "--run", str(runs / "runs" / "train-skills-corridor")]
+    words += ["--episodes", "4"]
+    assert main(words) == 0
+    toml.write_text(toml.read_text() + CERTAINTY)
+    capsys.readouterr()
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert "fitted with certainty 0.9, skill.toml says certainty 0.6" in said
+    assert "maestro fit-reward --skill opener" in said
 
 
 def test_what_is_wrong_is_said(runs, capsys):

@@ -107,7 +107,13 @@ def test_mixes_are_read():
     assert parse_mix("reference:1,random:0") == (Share("reference", 1.0),)
 
 
-@pytest.mark.parametrize("text", ["", "reference:-1", "reference:0", "reference:1,reference:2", ":1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "reference:-1", "reference:0", "reference:1,reference:2", ":1",
+        "reference:nan", "reference:inf,random:1", "reference:1,random:-inf", "reference:1e308,random:1e308",
+    ],
+)  # fmt: skip
 def test_a_mix_that_is_none_is_refused(text):
     with pytest.raises(ConfigError, match="--mix"):
         parse_mix(text)

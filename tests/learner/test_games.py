@@ -103,7 +103,7 @@ class Bookkeeper:
             recent = [other for other in recent if other != each] + [each]
             if len(recent) > 20:
                 del counts[recent.pop(0)]
-        return max(value, 0.0) / counts[message] ** 3
+        return value / counts[message] ** 3  # these models have no threshold: what is below zero costs
 
 
 @pytest.mark.parametrize("switch_reward", ["own", "next"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 
 import numpy as np
@@ -56,14 +57,16 @@ def test_a_caption_is_paid_by_its_value_and_count(tmp_path, unfitted):
 
 
 @pytest.mark.parametrize("threshold", [None, -1.0, 0.0, 0.4])
-def test_nothing_is_paid_below_the_threshold_and_never_less_than_nothing(tmp_path, unfitted, threshold):
+def test_nothing_is_paid_below_the_threshold_and_less_than_nothing_only_without_one(
+    tmp_path, unfitted, threshold
+):
     reward = unfitted(tmp_path, "opener", seed=2, threshold=threshold)
     payment = Payment([reward], [RewardSettings()], num_games=1)
     messages = [f"You see {number} odd things." for number in range(120)]
     values = model_values(reward, [(message, SAME) for message in messages])
     assert min(values) < 0 < max(values), "the random model should be both ways"
     paid = [float(payment.pay([Look(0, message, SAME)], [0]).rewards[0]) for message in messages]
-    least = max(threshold or 0.0, 0.0)
+    least = -math.inf if threshold is None else max(threshold, 0.0)
     assert paid == pytest.approx([value if value >= least else 0.0 for value in values])
 
 
@@ -208,6 +211,44 @@ def test_a_reward_model_of_an_older_wording_can_be_used_on_request(tmp_path, unf
     unfitted(tmp_path, "opener", seed=0, card={"skill_sha256": "0" * 64})
     config = PayConfig(rewards=tmp_path, allow_stale=True)
     assert load_payment(Content.find(), "corridor", ["opener"], config, 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("fitted", "told"),
+    [
+        ({"certainty": 0.6}, "fitted with certainty 0.6, skill.toml says certainty 0.9"),
+        ({"quantile": 0.5}, "fitted with quantile 0.5, skill.toml says quantile 0.85"),
+        ({"quantile": 0.0}, "fitted with quantile 0, skill.toml says quantile 0.85, certainty 0.9"),
+        ({"given": 1.5}, "fitted with threshold 1.5, skill.toml says quantile 0.85, certainty 0.9"),
+    ],
+)
+def test_a_threshold_chosen_by_other_settings_is_refused(tmp_path, unfitted, fitted, told):
+    names = {"quantile": 0.85, "certainty": 0.9, "given": None} | fitted
+    assert Content.find().skill("opener").spec.reward == RewardSettings(count_memory=20)
+    unfitted(tmp_path, "opener", seed=0, card={f"threshold_{name}": value for name, value in names.items()})
+    with pytest.raises(FitError, match=f"{told}.*fit-reward --skill opener.*allow_stale"):
+        load_payment(Content.find(), "corridor", ["opener"], PayConfig(rewards=tmp_path), 1)
+    stale = PayConfig(rewards=tmp_path, allow_stale=True)
+    assert load_payment(Content.find(), "corridor", ["opener"], stale, 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("card", "settings", "change"),
+    [
+        ({}, {"certainty": 0.6}, None),  # a card that knows nothing of certainty
+        ({"threshold_certainty": 0.9}, {"quantile": 0.0, "certainty": 0.6}, None),  # certainty has no say
+        ({"threshold_given": 1.5}, {"threshold": 1.5, "certainty": 0.6}, None),
+        ({"threshold_certainty": 0.9, "threshold": 1.5}, {"threshold": 1.5}, None),
+        ({"threshold_certainty": 0.9}, {"threshold": 1.5}, "fitted with quantile 0, skill.toml says threshold 1.5"),
+        ({"threshold_given": 1.5}, {"threshold": 2.0}, "fitted with threshold 1.5, skill.toml says threshold 2"),
+    ],
+)  # fmt: skip
+def test_only_settings_that_choose_the_threshold_and_are_known_count(
+    tmp_path, unfitted, card, settings, change
+):
+    card = {"threshold": card.get("threshold_given"), **card}
+    reward = unfitted(tmp_path, "opener", seed=0, card=card)
+    assert reward.card.threshold_change(RewardSettings(**settings)) == change
 
 
 def test_settings_come_from_the_skill_unless_said_otherwise():
