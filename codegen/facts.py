@@ -172,6 +172,18 @@ def is_target(node: cst.CSTNode, parent: dict[cst.CSTNode, cst.CSTNode]) -> bool
     return False
 
 
+def imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
+    """List what an import binds: the name, what it means (`math`, `math.sqrt`), and where it stands."""
+    if isinstance(node.names, cst.ImportStar):
+        return
+    before = f"{dotted(node.module)}." if isinstance(node, cst.ImportFrom) else ""
+    for alias in node.names:
+        name = dotted(alias.name)
+        as_name = alias.asname.name if alias.asname else None
+        local = as_name.value if isinstance(as_name, cst.Name) else name.split(".")[0]
+        yield local, before + name, alias
+
+
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
 _BINDERS = frozenset(
     {cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr}
@@ -250,14 +262,10 @@ class _Collector:
             self.owner.initial.add(attribute)
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
-        if isinstance(node.names, cst.ImportStar):
-            return
-        for alias in node.names:
-            name = dotted(alias.name)
-            as_name = alias.asname.name if alias.asname else None
-            local = as_name.value if isinstance(as_name, cst.Name) else name.split(".")[0]
+        for local, meaning, _ in imported(node):
             if isinstance(node, cst.Import):
-                self.facts.imported_modules[local] = name
+                self.facts.imported_modules[local] = meaning
             else:
-                self.facts.imported_names[local] = (dotted(node.module), name)
+                module, _, name = meaning.rpartition(".")
+                self.facts.imported_names[local] = (module, name)
             (self.function.bound if self.function else self.facts.module_names).add(local)

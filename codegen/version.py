@@ -1,4 +1,4 @@
 """The version of the validator, by itself: whoever only compares it need not load a parser."""
 
-VALIDATOR_VERSION = 1
+VALIDATOR_VERSION = 2
 """Raised whenever a rule begins to refuse what it accepted; provenance of generated code records it."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codegen.contract import words
-from codegen.facts import walk
-from codegen.flow import Key
 from codegen.rules._loops import loops_around, range_bound, rounds
 from codegen.rules._rule import Rule
 
 MAX_RANGE = 10_000
 MAX_NESTED = 100_000
-_GROWING = words("append appendleft extend extendleft insert add update setdefault rotate")
 
 
 class BoundedLoops(Rule):
-    """Check ranges, the product of nested ranges, and that no loop feeds what it loops over."""
+    """Check ranges and the product of nested ranges. What loops over a list that grows is refused by another rule."""
+
+    def visit_Name(self, node: cst.Name) -> None:
+        """Check that `range` is only called: handed to `map`, it would be given numbers that no rule sees."""
+        if node.value != "range" or node in self.facts.annotations or not self.facts.is_read(node):
+            return
+        above = self.facts.parent.get(node)
+        if not isinstance(above, cst.Call) or above.func is not node:
+            self.report(node, "range is used as a value", "Call it where it is looped over.")
 
     def visit_Call(self, node: cst.Call) -> None:
         """Check `range(n)`: n must be a number, a field of the state, a length, or cut off by `min`."""
@@ -44,47 +48,3 @@ class BoundedLoops(Rule):
             self.report(
                 node, f"nested loops run up to {int(size)} times, more than {MAX_NESTED}", "Loop over less."
             )
-        if isinstance(node, cst.For):
-            self._check_growth(node)
-
-    def _check_growth(self, loop: cst.For) -> None:
-        """Refuse `for x in xs: xs.append(x)`, also through another name for the same list."""
-        source = loop.iter
-        if isinstance(source, cst.Call) and isinstance(source.func, cst.Name):
-            if source.func.value not in ("enumerate", "zip", "map", "filter", "reversed"):
-                return
-            sources = [arg.value for arg in source.args]
-        else:
-            sources = [source]
-        keys = set().union(*(self._aliases(self.flow.key(each)) for each in sources))
-        for node in walk(loop.body):
-            grown: cst.CSTNode | None = None
-            if (
-                isinstance(node, cst.Call)
-                and isinstance(node.func, cst.Attribute)
-                and node.func.attr.value in _GROWING
-            ):
-                grown = node.func.value
-            elif isinstance(node, cst.AugAssign):
-                grown = node.target
-            if grown is not None and self.flow.key(grown) in keys:
-                hint = "Loop over a copy: `for x in list(values)`."
-                self.report(node, "the loop changes what it loops over", hint)
-
-    def _aliases(self, key: Key | None) -> set[Key]:
-        """List the variables that may hold the same object, by plain assignments from one to another."""
-        if key is None:
-            return set()
-        pairs = [
-            (left, right)
-            for left, values in self.flow.assignments.items()
-            for right in map(self.flow.key, values)
-            if right is not None
-        ]
-        found, before = {key}, 0
-        while len(found) != before:
-            before = len(found)
-            for left, right in pairs:
-                if left in found or right in found:
-                    found |= {left, right}
-        return found

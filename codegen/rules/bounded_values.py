@@ -72,9 +72,18 @@ class BoundedValues(Rule):
         values = self.flow.assignments.get(key, []) if key is not None else []
         return depth > 0 and any(self._is_sequence(each, depth - 1) for each in values)
 
+    def visit_Name(self, node: cst.Name) -> None:
+        """Check that `round` is only called: handed to `map`, its number of digits would be seen by no rule."""
+        if node.value != "round" or node in self.facts.annotations or not self.facts.is_read(node):
+            return
+        above = self.facts.parent.get(node)
+        if not isinstance(above, cst.Call) or above.func is not node:
+            self.report(node, "round is used as a value", "Call it: `[round(x) for x in values]`.")
+
     def visit_Call(self, node: cst.Call) -> None:
-        """Check `round(x, n)`, `random.choices(x, k=n)` and the maximal length of a deque needs no check."""
+        """Check `round(x, n)`, `random.choices(x, k=n)`, `random.sample`; a deque's maximal length needs no check."""
         name = node.func.value if isinstance(node.func, cst.Name) else ""
+        name = self.facts.imported_names.get(name, ("", name))[1]
         if isinstance(node.func, cst.Attribute):
             name = node.func.attr.value
         if name == "round" and len(node.args) > 1:
@@ -83,6 +92,10 @@ class BoundedValues(Rule):
             for position, arg in enumerate(node.args):
                 if (arg.keyword and arg.keyword.value == "k") or (arg.keyword is None and position > 2):
                     self._check_argument(arg, MAX_CHOICES, "the number of choices")
+        elif name == "sample":
+            for arg in node.args:
+                if arg.keyword is not None and arg.keyword.value == "counts":
+                    self.report(arg, "sample() takes no counts here", "Repeat the values in the list.")
         elif name == "int" and len(node.args) > 1:
             self.report(node.args[1], "int() takes one argument here", "Leave the base out.")
 

@@ -57,15 +57,21 @@ def _check(result: int, what: str) -> int:
 
 
 def _leave_network(library: ctypes.CDLL) -> None:
-    """Move into a network namespace without any interface; unprivileged users need one for users as well."""
-    if os.geteuid() == 0 and library.unshare(_NEW_NET | _NEW_IPC) == 0:
-        return
+    """Move into a network namespace without any interface; unprivileged users need one for users as well.
+
+    Root that may not do the first becomes nobody before the second: inside a namespace of its own its number is not
+    mapped, so that it would look unprivileged while it owns everything of root's outside.
+    """
+    if os.geteuid() == 0:
+        if library.unshare(_NEW_NET | _NEW_IPC) == 0:
+            return
+        _drop_privileges()
     _check(library.unshare(_NEW_USER | _NEW_NET | _NEW_IPC), "unshare")
 
 
 def _drop_privileges() -> None:
-    """Become nobody where the process is root; elsewhere there is nothing to drop."""
-    if os.geteuid() != 0 and os.getegid() != 0:
+    """Become nobody where the process is root in any way; elsewhere there is nothing to drop."""
+    if 0 not in (*os.getresuid(), *os.getresgid()):
         return
     os.setgroups([])
     os.setresgid(_NOBODY, _NOBODY, _NOBODY)

@@ -13,13 +13,10 @@ BEFORE_AND_VIOLATIONS = [
         ["7:24: it cannot be seen how long this range is. Write `range(min(n, 1000))`."],
     ),
     (
-        "for x in self.names:\n    self.names.append(x)",
-        ["7:13: the loop changes what it loops over. Loop over a copy: `for x in list(values)`."],
+        "for r in map(range, (10 ** 12,)):\n    for x in r:\n        pass",
+        ["6:22: range is used as a value. Call it where it is looped over."],
     ),
-    (
-        "xs = [1]\nys = xs\nfor x in xs:\n    ys += [x]",
-        ["9:13: the loop changes what it loops over. Loop over a copy: `for x in list(values)`."],
-    ),
+    ("longer = range", ["6:18: range is used as a value. Call it where it is looped over."]),
     (
         "for a in range(1000):\n    for b in range(1000):\n        pass",
         ["7:13: nested loops run up to 1000000 times, more than 100000. Loop over less."],
@@ -34,7 +31,6 @@ BEFORE_AND_VIOLATIONS = [
 ACCEPTED = [
     "x = list(range(self.goal))",
     "for x in range(state.depth + 1):\n    pass",
-    "for x in list(self.names):\n    self.names.append(x)",
     "for x in range(min(self.goal, 50)):\n    pass",
     "n = 30\nfor x in range(n):\n    pass",
     "for x in range(len(self.names)):\n    pass",

@@ -32,6 +32,10 @@ BEFORE_AND_VIOLATIONS = [
         ["7:13: it cannot be seen how long this becomes. Repeat at most 10000 times."],
     ),
     ("x = int('9', 36)", ["6:22: int() takes one argument here. Leave the base out."]),
+    (
+        "x = list(map(round, [5], [-(10 ** 9)]))",
+        ["6:22: round is used as a value. Call it: `[round(x) for x in values]`."],
+    ),
 ]
 
 ACCEPTED = [
@@ -50,3 +54,13 @@ def test_violations(found, in_policy, before, violations):
 @pytest.mark.parametrize("before", ACCEPTED)
 def test_accepts(found, in_policy, before):
     assert found(in_policy(before)) == []
+
+
+def test_a_function_is_known_under_any_name(found, in_policy):
+    source = "from random import choices as take, sample as draw\n" + in_policy(
+        "x = take([1], k=10 ** 9)\ny = draw([1], 1, counts=[5])"
+    )
+    assert found(source, RULE) == [
+        "7:23: the number of choices can be too large. Write a number up to 1000.",
+        "8:26: sample() takes no counts here. Repeat the values in the list.",
+    ]

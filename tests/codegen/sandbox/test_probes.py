@@ -138,3 +138,28 @@ def _another_user() -> list[str]:
         if subprocess.run(check, capture_output=True, check=False).returncode == 0:
             return [*drop, python]
     return [sys.executable]  # as root once more: this machine has no Python for others
+
+
+_UID_OF_A_SESSION = """
+import sys; sys.path.insert(0, {folder!r})
+from pathlib import Path
+from codegen.sandbox.outcome import Call
+from codegen.sandbox.probes import _CONTRACT
+from codegen.sandbox.process import open_session
+
+source = "def probe():\\n    return 1\\n"
+with open_session(source, _CONTRACT, layers=("network", "privileges"), required=(), restricted=False) as session:
+    assert session.ask(Call("probe")).value == 1
+    lines = Path(f"/proc/{{session._process.pid}}/status").read_text().splitlines()
+    print([int(number) for line in lines if line.startswith(("Uid:", "Gid:")) for number in line.split()[1:]])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+@pytest.mark.parametrize("taken", [[], ["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]])
+def test_root_is_given_up_even_where_it_may_make_no_namespace(taken):
+    """Seen from outside: a namespace of its own would let the process itself believe that it is nobody."""
+    code = _UID_OF_A_SESSION.format(folder=str(Path(codegen.__file__).parent.parent))
+    line = ["setpriv", "--reuid", "0", *taken, sys.executable, "-c", code]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert eval(done.stdout) == [65534] * 8
