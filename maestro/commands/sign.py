@@ -5,7 +5,8 @@
 
 initiation.py, termination.py and policy.py run only if the provenance.toml beside them lists their hashes and the version
 of the validator that found nothing wrong with them. This command validates what the folders hold now (`maestro validate`
-does that alone) and writes that file; do it again after every change, and after an upgrade that asks for it.
+does that alone) and writes that file; do it again after every change, and after an upgrade that asks for it. Code that
+was not changed since it was signed keeps its author, unless you name one, and what is known of the model that wrote it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Config:
 
     folders: tyro.conf.Positional[tuple[Path, ...]]
     """Folders of skills or tasks."""
-    author: str = "hand-written"
-    """Who answers for the code."""
+    author: str | None = None
+    """Who answers for the code; by default who did before, and "hand-written" for what is new or was changed."""
 
 
 def run(config: Config) -> int:

@@ -134,11 +134,12 @@ class Judged(NamedTuple):
     violations: tuple[Violation, ...]
 
 
-def validate_file(path: Path, content: Content | None = None) -> Judged:
+def validate_file(path: Path, content: Content | None = None, source: bytes | None = None) -> Judged:
     """Check an initiation.py, termination.py or policy.py against its contract; nothing of it runs.
 
     The world is that of the skill.toml, task.toml or training.toml beside it; a file that lies by itself is taken for
     one of NetHack. The skills are those of `content`, by default those of the file's own content folder and what ships.
+    `source` is what the file holds, where it was read before.
     Raises ContentError for a file of another name, or one that cannot be read.
     """
     from codegen.validate import validate
@@ -148,14 +149,12 @@ def validate_file(path: Path, content: Content | None = None) -> Judged:
     world, own = _described(folder, default="nethack")
     names = [*(content or content_around(folder)).skills(world), *own]
     try:
-        source = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise ContentError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        text = (_read(path) if source is None else source).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ContentError(
             f"not UTF-8 text ({error.reason} at byte {error.start})", where=str(path)
         ) from None
-    found = validate(source, contract_for(world, kind, dict.fromkeys(names), file=str(path)))
+    found = validate(text, contract_for(world, kind, dict.fromkeys(names), file=str(path)))
     return Judged(path, tuple(found))
 
 
@@ -177,18 +176,23 @@ def kind_of(path: Path) -> Kind:
     return path.stem  # type: ignore[return-value]
 
 
-def sign_folder(folder: Path, author: str, origin: Mapping[str, Origin] | None = None) -> list[Path]:
+def sign_folder(
+    folder: Path, author: str | None = None, origin: Mapping[str, Origin] | None = None
+) -> list[Path]:
     """Validate what is in a skill's, task's or training policy's folder and write its provenance.
 
+    Without an `author`, code that was signed before and not changed since keeps its own; see `provenance.sign`.
     Returns the files it speaks for. Raises ContentError for a folder that is none of these, GeneratedCodeError with
     every violation for code that the validator refuses, and what `provenance.sign` raises.
     """
     world, own = _described(folder.resolve())
     content = content_around(folder.resolve())
+    paths = signable_files(folder)
+    sources = {path.name: _read(path) for path in paths}  # read once: what is signed is what was validated
     refused = [
         str(violation)
-        for path in signable_files(folder)
-        for violation in validate_file(path, content).violations
+        for path in paths
+        for violation in validate_file(path, content, sources[path.name]).violations
     ]
     if refused:
         shown = "".join(f"\n  {text}" for text in refused[:20])
@@ -198,7 +202,7 @@ def sign_folder(folder: Path, author: str, origin: Mapping[str, Origin] | None =
         )
     return sign(
         folder, author=author, state_version=state_version(world), validator_version=VALIDATOR_VERSION,
-        skills=dict.fromkeys([*content.skills(world), *own]), origin=origin,
+        skills=dict.fromkeys([*content.skills(world), *own]), origin=origin, sources=sources,
     )  # fmt: skip
 
 
@@ -220,6 +224,13 @@ def sandbox_layers() -> tuple[Layer, ...]:
     from codegen.sandbox import layers
 
     return tuple(layers())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ContentError(f"cannot be read: {error.strerror}", where=str(path)) from None
 
 
 def _load(path: Path, world: str, skills: Collection[str] | None) -> GeneratedModule:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maestro.errors import GeneratedCodeError, RunError
+from maestro.errors import GeneratedCodeError, RunError, SpecError
 from maestro.specs import load_toml
 
 FILE_NAME = "provenance.toml"
@@ -24,6 +24,8 @@ GENERATED_FILES = ("initiation.py", "termination.py", "policy.py")
 """Every file name that provenance can speak for."""
 OWN_AUTHOR = "maestro project (hand-written)"
 """Author of the code that ships with maestro until a language model's replaces it."""
+DEFAULT_AUTHOR = "hand-written"
+"""Author of code that was changed since it was signed, or never was, where nobody is named."""
 
 
 class Origin(BaseModel):
@@ -115,32 +117,54 @@ def check_provenance(
 def sign(
     folder: Path,
     *,
-    author: str,
+    author: str | None,
     state_version: int,
     validator_version: int,
     skills: Iterable[str],
     origin: Mapping[str, Origin] | None = None,
+    sources: Mapping[str, bytes] | None = None,
 ) -> list[Path]:
-    """Write `provenance.toml` for the generated files in `folder` as they are now; return those files.
+    """Write `provenance.toml` for the generated files in `folder`; return those files.
 
-    Whatever the provenance said before is replaced: code that was changed by hand is no longer a model's.
+    A file that is still what the old provenance speaks for keeps its origin, one that was changed by hand is no longer
+    a model's; `origin` comes before both. Without an `author` the old one stays if no file was changed, else it is
+    DEFAULT_AUTHOR. `sources` are the files' bytes where they were read before, by file name.
     Raises GeneratedCodeError where there is no such file, RunError where the folder cannot be written.
     """
+    from maestro.runs import write_atomically  # games only read provenance
+
     paths = signable_files(folder)
     try:
-        hashes = {path.name: hash_source(path.read_bytes()) for path in paths}
+        hashes = {
+            path.name: hash_source(path.read_bytes() if sources is None else sources[path.name])
+            for path in paths
+        }
+        old = _old_provenance(folder)
+        listed, origins = (old.source_sha256, old.origin) if old is not None else ({}, {})
+        unchanged = {name for name, value in hashes.items() if listed.get(name) == value}
+        kept = {name: each for name, each in origins.items() if name in unchanged}
+        if author is None:
+            author = old.author if old is not None and unchanged == hashes.keys() else DEFAULT_AUTHOR
         provenance = Provenance(
             author=author,
             state_version=state_version,
             validator_version=validator_version,
             skills=sorted(skills),
             source_sha256=hashes,
-            origin=dict(origin or {}),
+            origin={**kept, **(origin or {})},
         )
-        (folder / FILE_NAME).write_text(provenance_text(provenance), encoding="utf-8")
+        write_atomically(folder / FILE_NAME, provenance_text(provenance))
     except OSError as error:
         raise RunError(f"cannot sign: {error.strerror}", where=str(folder)) from None
     return paths
+
+
+def _old_provenance(folder: Path) -> Provenance | None:
+    """Read what was signed before; a damaged provenance says nothing, and is replaced."""
+    try:
+        return load_toml(folder / FILE_NAME, Provenance)
+    except SpecError:
+        return None
 
 
 def signable_files(folder: Path) -> list[Path]:
