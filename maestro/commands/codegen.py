@@ -17,12 +17,14 @@ Temperature and further limits stand in prompts/codegen/settings.toml. The exit 
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codegen.errors import CodegenError, TranscriptError
 from codegen.transcript import Transcript
 from maestro.commands._codegen.generate import Means, Result, generate
 from maestro.commands._codegen.jobs import Job, skill_jobs, task_job, training_job, worlds
@@ -39,7 +41,7 @@ from maestro.commands._codegen.write import (
 )
 from maestro.commands._output import print_json
 from maestro.content import CONTENT_VARIABLE, Content
-from maestro.errors import ConfigError, MaestroError
+from maestro.errors import ConfigError, MaestroError, RunError
 from maestro.llm import load_chat_model
 from maestro.prompts import Prompts
 
@@ -83,7 +85,8 @@ def run(config: Config) -> int:
     content = find_content(root)
     units = _units(config, content)
     if config.dry_run:
-        return _print_prompts(config, content, units)
+        with _faults_of_codegen():
+            return _print_prompts(config, content, units)
     say = to_people(config.json)
     settings = load_settings(content)
     record = Path(settings.record) if settings.record else None
@@ -98,7 +101,8 @@ def run(config: Config) -> int:
         for unit in units:
             means = replace(means, content=find_content(root))  # what was just written counts for the next
             try:
-                done, paths = _write(unit(means.content), means, root)
+                with _faults_of_codegen():
+                    done, paths = _write(unit(means.content), means, root)
             except MaestroError as error:
                 if not config.all:
                     raise
@@ -110,6 +114,26 @@ def run(config: Config) -> int:
         cost = asdict(model.totals)
     _conclude(config, root, results, written, faults, cost)
     return 0 if all(result.written for result in results) and not faults else 1
+
+
+@contextlib.contextmanager
+def _faults_of_codegen() -> Iterator[None]:
+    """Pass the faults of the package codegen on as ours: it knows nothing of maestro."""
+    try:
+        yield
+    except TranscriptError as error:
+        raise RunError(
+            f"the conversation cannot be kept: {error}",
+            where="maestro codegen",
+            hint="make room, or name another folder with --content",
+        ) from None
+    except CodegenError as error:
+        raise RunError(
+            f"{type(error).__name__}: {error}",
+            where="maestro codegen",
+            expected="a world, skills and sandbox that code can be written for",
+            hint="`maestro doctor` checks the sandbox, `maestro list skills` what the content folders hold",
+        ) from error
 
 
 def _check(config: Config) -> None:

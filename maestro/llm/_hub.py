@@ -129,6 +129,7 @@ def read_reply(output: Any, server: str) -> Reply:
             f"the answer has no text (finish_reason {finish_reason!r}"
             + (", only reasoning)" if thought else ")"),
             hint="raise max_tokens: it was used up by reasoning" if thought else None,
+            usage=_usage(getattr(output, "usage", None)),
         )
     return Reply(
         text=redact(clean(content)),

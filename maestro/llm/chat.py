@@ -204,12 +204,12 @@ class ChatModel(abc.ABC):
     def _count(self, outcome: Outcome) -> None:
         totals = self.totals
         totals.num_retries += outcome.num_attempts - 1
+        self._count_tokens(outcome.usage)  # an answer that cannot be used is paid for all the same
         if isinstance(outcome, ReplyFailed):
             totals.num_failed += 1
             totals.failures[outcome.reason] = totals.failures.get(outcome.reason, 0) + 1
         else:
             totals.num_replies += 1
-            self._count_tokens(outcome.usage)
 
     def _count_tokens(self, usage: Usage) -> None:
         self.totals.prompt_tokens += usage.prompt_tokens

@@ -11,9 +11,10 @@ import email.utils
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from maestro.llm.messages import Reason, ReplyFailed, shorten
+from maestro.llm.messages import Reason, ReplyFailed, Usage, shorten
 from maestro.llm.secrets import key_variable, redact
 
 _HINTS: dict[str, str] = {
@@ -28,10 +29,13 @@ _HINTS: dict[str, str] = {
 class BadReplyError(Exception):
     """An answer came and is no usable chat completion."""
 
-    def __init__(self, what: str, sample: str = "", hint: str | None = None) -> None:
+    def __init__(
+        self, what: str, sample: str = "", hint: str | None = None, usage: Usage | None = None
+    ) -> None:
         super().__init__(what)
         self.sample = sample
         self.hint = hint
+        self.usage = usage or Usage()
 
 
 def failure_of(error: Exception, server: str, timeout_s: float) -> ReplyFailed:
@@ -39,7 +43,8 @@ def failure_of(error: Exception, server: str, timeout_s: float) -> ReplyFailed:
     if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
         return _failure("timeout", f"no complete answer within {timeout_s:g} s", server)
     if isinstance(error, BadReplyError):
-        return _failure("bad_reply", str(error), server, hint=error.hint, sample=error.sample)
+        failure = _failure("bad_reply", str(error), server, hint=error.hint, sample=error.sample)
+        return replace(failure, usage=error.usage)
     status = status_of(error)
     if status is not None:
         return _status_failure(status, error, server)

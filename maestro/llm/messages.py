@@ -146,6 +146,8 @@ class ReplyFailed:
     """The beginning of an answer that could not be used."""
     hint: str | None = None
     retry_after_s: float | None = None
+    usage: Usage = Usage()
+    """What an answer that could not be used cost all the same."""
 
     def to_error(self) -> ChatError:
         """Make the exception that says the same."""
@@ -183,6 +185,7 @@ def check_choice(request: Request, reply: Reply) -> Outcome:
         reply.seconds,
         sample=shorten(reply.text),
         hint="`maestro doctor --llm` shows whether this server obeys constrained choice",
+        usage=reply.usage,
     )
 
 

@@ -137,13 +137,14 @@ class OpenAIModel(ChatModel):
         """Ask once and note how the server did."""
         timeout_s = max(min(self.settings.timeout_s, deadline - time.monotonic()), 0.001)
         server.num_in_flight += 1
+        sent_at = self._pool.now()
         try:
             output = await asyncio.wait_for(self._send(server.url, request), timeout_s)
             reply = self._read(output, server.url)
         except Exception as error:  # noqa: BLE001  the client's exceptions differ between its versions
             failure = failure_of(error, server.url, timeout_s)
             if failure.reason in ("unreachable", "timeout"):
-                self._pool.failed(server, failure.what)
+                self._pool.failed(server, failure.what, sent_at)
             else:
                 self._pool.answered(server)
             if failure.retry_after_s is not None:
@@ -184,6 +185,7 @@ class OpenAIModel(ChatModel):
             f"{reply.model!r} answered instead of {self.model!r}",
             reply.server,
             hint="correct the spec, or set any_model if that is what you want",
+            usage=reply.usage,
         )
 
     def _given_up(self, failure: ReplyFailed | None, only: str | None, begun: float) -> ReplyFailed:

@@ -6,8 +6,9 @@ error that names the nearest recorded question and the first line that differs: 
 prompt would hide that the prompt changed.
 
 After a change of a prompt, `MAESTRO_REPLAY=renew` (or the setting `on_miss="renew"`) keeps the replies: each new
-question takes over the recorded one that is nearest to it, and its file is rewritten with the new messages. Look at
-the changes with `git diff` before keeping them.
+question takes over the recorded one of the same label that is nearest to it, and its file is rewritten with the new
+messages. Look at the changes with `git diff` before keeping them. What ships inside an installed package is never
+changed: such a reply is renewed into the first content folder of your own.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from maestro.content import Content
-from maestro.errors import ContentError, SpecError
+from maestro.content import CONTENT_VARIABLE, Content, shipped_root
+from maestro.errors import ContentError, RecordError, SpecError
 from maestro.llm.chat import ChatModel, ChatSettings
 from maestro.llm.exchange import SUFFIX, Exchange, continues_of, read_exchange, write_exchange
 from maestro.llm.messages import Outcome, ReplyFailed, Request, ServerInfo, shorten
@@ -59,18 +60,24 @@ def open_model(rest: str, settings: Settings) -> ReplayModel:
                 hint="record one: any model given `record=<folder>` writes it",
             )
         return ReplayModel(f"replay:{rest.strip()}", [folder], settings)
-    folders = [folder / REPLIES for folder in Content.find().prompt_folders()]
-    return ReplayModel("replay", [folder for folder in folders if folder.is_dir()], settings)
+    content = Content.find()
+    folders = [folder / REPLIES for folder in content.prompt_folders()]
+    own = next((root / "prompts" / REPLIES for root in content.roots if not is_packaged(root)), None)
+    return ReplayModel("replay", [folder for folder in folders if folder.is_dir()], settings, own)
 
 
 class ReplayModel(ChatModel):
-    """Recorded replies; where two folders answer a question, the earlier one counts."""
+    """Recorded replies; where two folders answer a question, the earlier one counts.
+
+    `own` is the folder into which a reply that ships inside an installed package is renewed; None where there is none.
+    """
 
     live = False
     settings: Settings
 
-    def __init__(self, spec: str, folders: list[Path], settings: Settings) -> None:
+    def __init__(self, spec: str, folders: list[Path], settings: Settings, own: Path | None = None) -> None:
         super().__init__(spec, settings)
+        self._own = own
         self.folders = folders
         self.exchanges = read_folders(folders)
         self._by_key = _index(self.exchanges)
@@ -102,37 +109,75 @@ class ReplayModel(ChatModel):
             return ReplyFailed(
                 "not_recorded", "there are no recorded replies", where, hint="name a model with --llm"
             )
-        near = nearest(request, self.exchanges)
+        # another label is another question however alike their prompts are: most of what they say is shared
+        namesakes = [e for e in self.exchanges if not request.label or e.request.label == request.label]
+        near = nearest(request, namesakes or self.exchanges)
         label = f" {request.label!r}" if request.label else ""
-        renewable = near.alike >= _LEAST_ALIKE and near.exchange.path not in self._used
+        hint = (
+            f"if only the prompt's wording changed, run this again with {MISS_VARIABLE}=renew and look at the "
+            "difference; else record an answer of a real model (--llm) or write one into a file beside it"
+        )
+        renewable = bool(namesakes) and near.alike >= _LEAST_ALIKE and near.exchange.path not in self._used
         if self.settings.on_miss == "renew" and renewable:
-            return self._renew(near.exchange, request)
+            target = self._renewed_path(near.exchange, request)
+            if target is not None:
+                return self._renew(near.exchange, request, target)
+            hint = (
+                "what ships inside an installed package is never changed: name a content folder of your own in "
+                f"{CONTENT_VARIABLE}, and the reply is renewed there"
+            )
         what = (
             f"no reply is recorded to this question{label}; nearest is {near.exchange.path} "
             f"({near.alike:.0%} alike): {_first_difference(request, near.exchange.request)}"
         )
         if near.exchange.path in self._used:
             what += "; that reply already answered another question of this run"
-        return ReplyFailed(
-            "not_recorded",
-            what,
-            where,
-            hint=f"if only the prompt's wording changed, run this again with {MISS_VARIABLE}=renew and look at the "
-            "difference; else record an answer of a real model (--llm) or write one into a file beside it",
-        )
+        if not namesakes:
+            what += "; no recorded reply has this label, and those of others are not renewed for it"
+        return ReplyFailed("not_recorded", what, where, hint=hint)
 
-    def _renew(self, exchange: Exchange, request: Request) -> Outcome:
-        """Let an old reply answer the new question, in its file too; what continues it follows."""
+    def _renewed_path(self, exchange: Exchange, request: Request) -> Path | None:
+        """Choose the file of a renewed reply: its own, or one in the user's folder; None where there is no such folder."""
+        if not is_packaged(exchange.path):
+            return exchange.path
+        if self._own is None:
+            return None
+        folder = next(folder for folder in self.folders if exchange.path.is_relative_to(folder))
+        target = self._own / exchange.path.relative_to(folder)
+        taken = target.exists()  # by a reply of the user's own, which stays
+        return target.with_name(f"{target.stem}-{request.key[:8]}{SUFFIX}") if taken else target
+
+    def _renew(self, exchange: Exchange, request: Request, target: Path) -> Outcome:
+        """Let an old reply answer the new question, in the file `target`; what continues it follows."""
         by_path = {e.path: e for e in self.exchanges}
-        parent = by_path.get(exchange.path.parent / exchange.continues) if exchange.continues else None
+        parent = by_path.get(target.parent / exchange.continues) if exchange.continues else None
         if parent is not None and not _goes_on(request, parent):
             parent = None
-        renewed = replace(exchange, request=request, continues=parent.path.name if parent else "")
-        write_file(exchange.path, write_exchange(renewed, parent))
+        renewed = replace(
+            exchange, path=target, request=request, continues=parent.path.name if parent else ""
+        )
+        if target != exchange.path:
+            self._make_own(target.parent)
+        write_file(target, write_exchange(renewed, parent))
         self.exchanges = read_folders(self.folders)
         self._by_key = _index(self.exchanges)
-        self._used.add(exchange.path)
+        self._used |= {exchange.path, target}
         return self._by_key[request.key].reply()
+
+    def _make_own(self, folder: Path) -> None:
+        """Make a folder for renewed replies, and look for replies in the user's folder first."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordError(f"the folder cannot be made: {error.strerror}", where=str(folder)) from None
+        if self._own is not None and self._own not in self.folders:
+            self.folders.insert(0, self._own)
+
+
+def is_packaged(path: Path) -> bool:
+    """Tell whether something ships inside an installed package, where nothing may be written."""
+    shipped = shipped_root()
+    return shipped.name == "_content" and path.resolve().is_relative_to(shipped)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ class Server:
     num_failures: int = 0
     """Failures to get any answer, since the last success."""
     blocked_until: float = 0.0
-    """On the pool's clock."""
+    """On the pool's clock, as is the next."""
+    ejected_at: float = float("-inf")
+    """When it was left out for the last time."""
     num_answers: int = 0
 
     @property
@@ -69,14 +71,25 @@ class ServerPool:
         server.num_failures = 0
         server.num_answers += 1
 
-    def failed(self, server: Server, what: str) -> None:
-        """Note that a server gave no answer; `what` goes to the log."""
+    def now(self) -> float:
+        """Read the pool's clock."""
+        return self._clock()
+
+    def failed(self, server: Server, what: str, sent_at: float | None = None) -> None:
+        """Note that a server gave no answer to a question sent at `sent_at` (by default now); `what` goes to the log.
+
+        Questions that were on their way when the server was left out tell nothing new: one hiccup fails all of them.
+        """
+        now = self._clock()
+        if sent_at is not None and sent_at < server.ejected_at:
+            return
         server.num_failures += 1
         if not server.on_trial:
             return
+        server.ejected_at = now
         rounds = server.num_failures - FAILURES_TO_EJECT
         seconds = min(EJECTED_S * 2.0 ** min(rounds, 10), MAX_EJECTED_S)
-        server.blocked_until = max(server.blocked_until, self._clock() + seconds)
+        server.blocked_until = max(server.blocked_until, now + seconds)
         _log.warning("%s is left out for %.0f s: %s", server.url, seconds, what)
 
     def told_to_wait(self, server: Server, seconds: float) -> None:

@@ -115,6 +115,44 @@ def test_a_server_that_fails_is_named_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
+    ("verdict", "free", "fault"),
+    [
+        (ReplyFailed("timeout", "no complete answer within 120 s", "http://s"), "", "no complete answer within 120 s"),
+        (" **Yes.**\n", "", ""),
+        ("I am", "<think>Let me see.</think>\n\nYes.", ""),
+        ("I am", "I am not sure.", "it answers neither yes nor no"),
+        ("I am", ReplyFailed("refused", "the prompt is too long", "http://s"), "the prompt is too long"),
+    ],
+)  # fmt: skip
+def test_a_judge_that_cannot_be_asked_costs_no_good_candidate(
+    place: Path, say, verdict: str | ReplyFailed, free: str | ReplyFailed, fault: str, capsys
+):
+    model = say(block(GOOD + TEST), free, verdicts=(verdict,))
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    out = capsys.readouterr().out
+    assert ("the judge could not be asked: " in out) == bool(fault)
+    assert fault in out and "max_tokens in prompts" not in out
+    transcript = [json.loads(line) for line in policy(place).with_name("transcript.jsonl").open()]
+    (judgement,) = [entry for entry in transcript if entry["kind"] == "judgement"]
+    assert judgement["accepted"] is True and fault in judgement["content"]
+    asked = 2 + bool(free)
+    assert len(model.requests) == asked
+    if free:
+        assert model.requests[-1].sampling.choices is None
+        assert model.requests[-1].sampling.max_tokens > 8
+    if isinstance(verdict, str) and isinstance(free, str):  # the useless answer was paid for as well
+        assert model.totals.prompt_tokens == 100 * asked
+
+
+@pytest.mark.parametrize(("verdict", "free"), [(" *No*.", ""), ("I am", "No. It never opens the door.")])
+def test_a_no_in_other_words_is_a_no(place: Path, say, verdict: str, free: str, capsys):
+    say(block(GOOD + TEST), *([free] if free else []), block(GOOD + TEST), verdicts=(verdict, "yes"))
+    assert main(["codegen", "--task", "locked_door"]) == 0
+    out = capsys.readouterr().out
+    assert "attempt 1 of 5: judged unsound" in out and "attempt 2 of 5: good" in out
+
+
+@pytest.mark.parametrize(
     "attack",
     [
         "import os\nos.system('touch pwned')\n" + GOOD,

@@ -14,7 +14,7 @@ import pytest
 
 import maestro.llm
 from maestro.errors import ChatError, DependencyError, SpecError, UnknownNameError
-from maestro.llm import Request, Sampling, backend_names, load_chat_model
+from maestro.llm import ReplyFailed, Request, Sampling, Usage, backend_names, load_chat_model
 
 HELLO = Request(({"role": "user", "content": "hello"},))
 
@@ -193,3 +193,20 @@ with load_chat_model({server.spec!r}) as model:
     said, complaints = process.communicate(timeout=30)
     assert (said, complaints, process.returncode) == ("interrupted 0\n", "", 0)
     assert time.monotonic() - begun < 15
+
+
+@pytest.mark.parametrize("how", ["none of the choices", "another model", "only reasoning"])
+def test_a_paid_answer_that_cannot_be_used_counts(how, serve, open_model, fake):
+    answers = {
+        "none of the choices": fake.answer("perhaps"),
+        "another model": fake.answer("yes", model="other"),
+        "only reasoning": fake.answer(None),
+    }
+    server = serve(answers[how])
+    model = open_model(server.spec, price_prompt=1_000_000.0, price_completion=0.0)
+    outcome = model.ask(Request(({"role": "user", "content": "hi"},), Sampling(choices=("yes", "no"))))
+    assert isinstance(outcome, ReplyFailed)
+    assert outcome.usage == Usage(10, 2)
+    assert (model.totals.prompt_tokens, model.totals.completion_tokens) == (10, 2)
+    assert model.totals.cost == 10.0
+    assert model.totals.num_replies == 0

@@ -361,6 +361,31 @@ def test_ejected_server_is_tried_by_one_question_and_comes_back():
     assert pool.pick()[0].url == "a"
 
 
+def test_questions_already_on_their_way_do_not_prolong_an_ejection():
+    clock = Clock()
+    pool = ServerPool(["a"], clock)
+    a = pool.servers[0]
+    sent = clock.now
+    clock.now += 1.0
+    for _ in range(32):  # one hiccup
+        pool.failed(a, "reset", sent)
+    assert pool.pick()[1] == 2.0
+    clock.now += 2.5
+    pool.failed(a, "no complete answer", sent)  # a straggler, after the pause
+    assert pool.pick() == (a, 0.0)
+    pool.failed(a, "reset", pool.now())  # the one question that tried it
+    assert pool.pick()[1] == 4.0
+
+
+def test_a_server_that_asked_to_wait_is_left_out_for_its_failures_all_the_same():
+    clock = Clock()
+    pool = ServerPool(["a"], clock)
+    pool.told_to_wait(pool.servers[0], 1.0)
+    for _ in range(3):
+        pool.failed(pool.servers[0], "reset", clock.now)
+    assert pool.pick()[1] == 2.0
+
+
 def test_ejection_ends_within_a_minute_however_often_it_failed():
     clock = Clock()
     pool = ServerPool(["a"], clock)

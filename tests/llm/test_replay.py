@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+import maestro.content
+import maestro.llm.replay
 from maestro.errors import ChatError, ContentError, RecordError, SpecError
 from maestro.llm import Reply, ReplyFailed, Request, Sampling, Usage, load_chat_model
 from maestro.llm.exchange import exchange_of, read_exchange, write_exchange
@@ -138,6 +141,73 @@ def test_quite_another_question_renews_nothing(recorded, open_model):
     outcome = model.ask(Request(({"role": "user", "content": "What is the capital of France?"},)))
     assert isinstance(outcome, ReplyFailed)
     assert outcome.reason == "not_recorded"
+
+
+def test_a_question_never_takes_the_reply_of_another_label(recorded, open_model):
+    """Prompts of one kind share most of their text; only the label says that the question is another one."""
+    before = {path: path.read_text() for path in recorded.iterdir()}
+    model = open_model(f"replay:{recorded}", on_miss="renew")
+    outcome = model.ask(question("gamma task: reach the mines"))
+    assert isinstance(outcome, ReplyFailed)
+    assert "no recorded reply has this label" in outcome.what
+    assert {path: path.read_text() for path in recorded.iterdir()} == before
+
+
+@pytest.fixture
+def packaged(recorded, tmp_path_factory, monkeypatch):
+    """What was recorded, as it ships inside an installed package."""
+    shipped = tmp_path_factory.mktemp("site-packages") / "maestro" / "_content"
+    shutil.copytree(recorded, shipped / "prompts" / "replies" / "codegen")
+    for module in (maestro.content, maestro.llm.replay):
+        monkeypatch.setattr(module, "shipped_root", lambda: shipped)
+    return shipped
+
+
+def test_what_ships_in_a_package_is_renewed_in_a_folder_of_ones_own(
+    packaged, tmp_path_factory, open_model, monkeypatch
+):
+    before = {path: path.read_text() for path in packaged.rglob("*.md")}
+    mine = tmp_path_factory.mktemp("mine")
+    (mine / "skills").mkdir()
+    monkeypatch.setenv("MAESTRO_CONTENT", str(mine))
+    model = open_model("replay", on_miss="renew")
+    alpha = question("alpha task: reach the mine")
+    follow = follow_up(alpha, "reply one", "Line 3 is wrong.")
+    assert [model.ask(asked).text for asked in (alpha, follow)] == ["reply one", "reply two"]
+    assert {path: path.read_text() for path in packaged.rglob("*.md")} == before
+    fresh = open_model("replay")
+    assert [fresh.ask(asked).text for asked in (alpha, follow)] == ["reply one", "reply two"]
+    renewed = sorted((mine / "prompts" / "replies" / "codegen").iterdir())
+    assert {path.name for path in renewed} < {path.name for path in before}
+    assert ["continues: " in path.read_text() for path in renewed].count(True) == 1
+
+
+def test_a_reply_of_ones_own_is_not_overwritten_by_a_renewed_one(
+    packaged, tmp_path_factory, open_model, monkeypatch
+):
+    mine = tmp_path_factory.mktemp("mine")
+    name = next(p.name for p in packaged.rglob("beta-*.md"))
+    own = mine / "prompts" / "replies" / "codegen" / name
+    own.parent.mkdir(parents=True)
+    own.write_text("---\nauthor: me\n---\n<!-- user -->\nhi\n<!-- reply -->\nmine\n")
+    before = own.read_text()
+    monkeypatch.setenv("MAESTRO_CONTENT", str(mine))
+    model = open_model("replay", on_miss="renew")
+    assert model.ask(question("beta task: sell things", temperature=0.7, seed=9)).text == "reply three"
+    assert own.read_text() == before
+    assert len(list(own.parent.iterdir())) == 2
+
+
+def test_without_a_folder_of_ones_own_what_ships_in_a_package_is_not_renewed(
+    packaged, open_model, monkeypatch
+):
+    monkeypatch.delenv("MAESTRO_CONTENT", raising=False)
+    before = {path: path.read_text() for path in packaged.rglob("*.md")}
+    for spec in ("replay", f"replay:{packaged / 'prompts' / 'replies'}"):
+        outcome = open_model(spec, on_miss="renew").ask(question("alpha task: reach the mine"))
+        assert isinstance(outcome, ReplyFailed)
+        assert "MAESTRO_CONTENT" in str(outcome.to_error())
+    assert {path: path.read_text() for path in packaged.rglob("*.md")} == before
 
 
 def test_special_lines_decide_which_question_is_nearest(tmp_path):

@@ -29,6 +29,7 @@ from maestro.commands._codegen.write import Written
 from maestro.content import Content
 from maestro.errors import ChatError
 from maestro.llm import ChatModel
+from maestro.llm.messages import shorten
 from maestro.options.provenance import Origin
 from maestro.prompts import Prompts
 
@@ -170,8 +171,10 @@ def _real_games(job: Job, means: Means) -> RealGames | None:
 
 
 def _note(talk: Talk, attempt: Attempt) -> str:
-    """Say what a good module was seen to do."""
+    """Say what a good module was seen to do, and whether the model's own verdict on it is missing."""
     if talk.trial is None:
         return attempt.trace.strip().splitlines()[-1] if attempt.trace.strip() else ""
-    reached = f"{sum(talk.trial.reached)} of {len(talk.trial.traces)} simulated games reach the goal"
-    return reached if talk.trial.goal else f"{len(talk.trial.traces)} simulated games without a fault"
+    games = len(talk.trial.traces)
+    reached = f"{sum(talk.trial.reached)} of {games} simulated games reach the goal"
+    seen = reached if talk.trial.goal else f"{games} simulated games without a fault"
+    return f"{seen}; {shorten(talk.judge_fault, 300)}" if talk.judge_fault else seen

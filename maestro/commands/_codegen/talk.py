@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,14 @@ from codegen.repair import Attempt, Candidate, Judgement, Message
 from maestro.commands._codegen.jobs import Job, render
 from maestro.commands._codegen.settings import Settings
 from maestro.envs.scenario import Trial
-from maestro.llm import ChatModel
-from maestro.llm.messages import Reply
+from maestro.llm import ChatModel, Reply, Request, Sampling
+from maestro.llm.messages import Message as ChatMessage
+from maestro.llm.messages import Outcome
 from maestro.llm.replay import NAME as REPLAY
 from maestro.prompts import Prompts
 
 YES, NO = "yes", "no"
+_FREE_TOKENS = 1024  # of a verdict whose form the server does not hold the model to
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Talk:
     num_attempts: int = 0
     trial: Trial | None = None
     """The simulated games of the last candidate."""
+    judge_fault: str = ""
+    """Why the last candidate has no verdict of the model, where it should have one."""
 
     def complete(self, messages: Sequence[Message]) -> Said:
         """Ask the model; raises ChatError. What ships with maestro is recorded once, for every code seed."""
@@ -57,7 +62,8 @@ class Talk:
     def judge(self, conversation: Sequence[Message], candidate: Candidate, trace: str) -> Judgement:
         """Ask the model in one word whether the policy's trace is sound.
 
-        It is asked afresh, without the conversation in which it argued for its own code.
+        It is asked afresh, without the conversation in which it argued for its own code. Where it cannot be asked, the
+        candidate stands: the rules and the games did accept it.
         """
         variables: dict[str, Any] = dict(self.job.variables) | {
             "trace": clip(str(self.trial.telling) if self.trial else trace),
@@ -65,19 +71,39 @@ class Talk:
             "choices": [YES, NO],
         }
         system = render(self.prompts, "codegen/system.j2", self.job.variables)
-        reply = self.model.complete(
-            [
-                {"role": "system", "content": system},
-                {"role": "user", "content": render(self.prompts, "codegen/judge.j2", variables)},
-            ],
-            max_tokens=8,
-            choices=(YES, NO),
-            label=f"codegen/{self.job.label}/judge",
+        messages = (
+            {"role": "system", "content": system},
+            {"role": "user", "content": render(self.prompts, "codegen/judge.j2", variables)},
         )
-        text = (
-            "" if reply.text == YES else "Looking at the trace, you answered that this policy is not sound."
-        )
-        return Judgement(reply.text == YES, text, _tokens(reply))
+        word, fault, tokens = self._one_word(messages)
+        self.judge_fault = f"the judge could not be asked: {fault}" if fault else ""
+        if word == NO:
+            return Judgement(
+                False, "Looking at the trace, you answered that this policy is not sound.", tokens
+            )
+        return Judgement(True, self.judge_fault, tokens)
+
+    def _one_word(self, messages: tuple[ChatMessage, ...]) -> tuple[str, str, int]:
+        """Ask for yes or no; give the word or "", why there is none, and the tokens it took.
+
+        A server that ignores the choices is asked once more, with room for what a model writes before its answer.
+        """
+        label = f"codegen/{self.job.label}/judge"
+        outcome = self.model.ask(Request(messages, Sampling(max_tokens=8, choices=(YES, NO)), label))
+        tokens = _tokens(outcome)
+        if isinstance(outcome, Reply):
+            return outcome.text, "", tokens
+        if outcome.reason != "wrong_choice":
+            return "", str(outcome.to_error()), tokens
+        word = _plain(outcome.sample)
+        if word not in (YES, NO):
+            free = Sampling(max_tokens=min(_FREE_TOKENS, self.settings.max_tokens))
+            again = self.model.ask(Request(messages, free, label))
+            tokens += _tokens(again)
+            if not isinstance(again, Reply):
+                return "", str(again.to_error()), tokens
+            word = _find_word(again.text)
+        return (word, "", tokens) if word else ("", f"it answers neither {YES} nor {NO}", tokens)
 
     def feedback(self, found: Feedback) -> str:
         """Write what the model is told about an attempt that was not good."""
@@ -107,5 +133,16 @@ class Talk:
         self.num_attempts = attempt.number
 
 
-def _tokens(reply: Reply) -> int:
+def _plain(text: str) -> str:
+    return text.strip(" .*\"'\n").lower()
+
+
+def _find_word(text: str) -> str:
+    """Find yes or no as the whole of a free answer, its first word or its last; "" where there is none, or both."""
+    words = re.findall(r"\w+", text.lower())
+    found = {word for word in (_plain(text), *words[:1], *words[-1:]) if word in (YES, NO)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _tokens(reply: Outcome) -> int:
     return reply.usage.prompt_tokens + reply.usage.completion_tokens

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,14 +75,17 @@ def new_transcript(job: Job, root: Path, code_seed: int | None) -> Path:
 
 
 def keep_failed(transcript: Path) -> Path:
-    """Keep the conversation of a generation that failed, until the next one fails."""
+    """Keep the conversation of a generation that failed, until the next one fails; raises RunError."""
     kept = transcript.with_name(transcript.name.replace(".unfinished", ".failed"))
-    os.replace(transcript, kept)
+    try:
+        os.replace(transcript, kept)
+    except OSError as error:
+        raise _not_written(error, transcript.parent) from None
     return kept
 
 
-def _describe(job: Job, folder: Path, code_seed: int | None) -> None:
-    """Copy what makes a folder a skill's or a task's, where the module belongs to one that lies elsewhere.
+def _descriptions(job: Job, folder: Path, code_seed: int | None) -> dict[Path, bytes]:
+    """Read what makes a folder a skill's or a task's, where the module belongs to one that lies elsewhere.
 
     Beside a code seed's policy the task's own one is copied too: this folder now stands before the one it is from.
     """
@@ -91,9 +93,11 @@ def _describe(job: Job, folder: Path, code_seed: int | None) -> None:
     names = [name for name in DESCRIPTIONS if (job.item.folder / name).is_file()]
     if code_seed is not None and (job.item.folder / "policy.py").is_file():
         names += ["policy.py", FILE_NAME]
-    for name in names:
-        if not (described / name).exists():
-            shutil.copyfile(job.item.folder / name, described / name)
+    return {
+        described / name: (job.item.folder / name).read_bytes()
+        for name in names
+        if not (described / name).exists()
+    }
 
 
 def _not_written(error: OSError, root: Path) -> RunError:
@@ -108,7 +112,8 @@ def commit(folder: Path, written: list[Written], transcript: Path, code_seed: in
     """Replace the modules of a folder and its provenance, each in one step and all within one moment.
 
     Returns the modules. Signals wait until it is done; a machine that stops in between leaves files whose hashes do not
-    match, which the loader refuses by name.
+    match, which the loader refuses by name. Where it fails, nothing new stays: a description without its module would
+    hide the skill or task that ships.
     """
     first = written[0].job
     sources = {each.job.file_name: each.source.encode("utf-8") for each in written}
@@ -120,28 +125,54 @@ def commit(folder: Path, written: list[Written], transcript: Path, code_seed: in
         source_sha256={name: hash_source(source) for name, source in sources.items()},
         origin={each.job.file_name: each.origin for each in written},
     )
-    contents: Mapping[str, bytes] = sources | {FILE_NAME: provenance_text(provenance).encode("utf-8")}
-    temporary = {name: folder / f".{name}.new" for name in contents}
+    text = provenance_text(provenance).encode("utf-8")
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    contents: dict[Path, bytes] = {}
+    fresh: set[Path] = set()
+    is_done = False
     try:
+        contents = _descriptions(first, folder, code_seed)
+        contents |= {folder / name: data for name, data in (sources | {FILE_NAME: text}).items()}
+        fresh = {path for path in contents if not path.exists()}
         folder.mkdir(parents=True, exist_ok=True)
-        _describe(first, folder, code_seed)
-        for name, data in contents.items():
-            with open(temporary[name], "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        for path, data in contents.items():
+            _write_synced(_temporary(path), data)
         with _undisturbed():
-            for name, path in temporary.items():
-                os.replace(path, folder / name)
+            for path in contents:
+                os.replace(_temporary(path), path)
             os.replace(transcript, folder / TRANSCRIPT)
+            is_done = True
         with contextlib.suppress(OSError):
             transcript.parent.rmdir()  # unless it holds others
-    except OSError as error:
-        for path in temporary.values():
-            with contextlib.suppress(OSError):
-                path.unlink()
-        raise _not_written(error, folder) from None
+    except BaseException as error:
+        if not is_done:  # a signal that waited comes when everything is in its place
+            _take_back(contents, fresh, made)
+        if isinstance(error, OSError):
+            raise _not_written(error, folder) from None
+        raise
     return [folder / name for name in sources]
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _take_back(written: Iterable[Path], fresh: Collection[Path], folders: Iterable[Path]) -> None:
+    """Remove the temporaries, the files that are new here, and the folders made for them, innermost first."""
+    for path in written:
+        for each in (_temporary(path), *([path] if path in fresh else [])):
+            with contextlib.suppress(OSError):
+                each.unlink()
+    for folder in folders:
+        with contextlib.suppress(OSError):  # unless it holds something else
+            folder.rmdir()
 
 
 @contextlib.contextmanager

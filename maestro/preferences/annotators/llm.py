@@ -163,11 +163,11 @@ class LlmAnnotator:
             self._judge_failure(outcome)
             return Failure(key, first, second, outcome.reason, shorten(outcome.what), outcome.server)
         self._failures_in_a_row = 0
+        talk.prompt_tokens += outcome.usage.prompt_tokens
+        talk.completion_tokens += outcome.usage.completion_tokens
         if isinstance(outcome, ReplyFailed):
             return self._not_understood(talk, outcome.sample, outcome.server, feed)
         self._same_model(outcome)
-        talk.prompt_tokens += outcome.usage.prompt_tokens
-        talk.completion_tokens += outcome.usage.completion_tokens
         if talk.stage == "reason":
             talk.reasoning, talk.stage = outcome.text[:_SAMPLE], "verdict"
             self._say(talk, outcome.text, self._templates.verdict)
