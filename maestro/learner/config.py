@@ -128,10 +128,8 @@ class TrainConfig(BaseModel):
 TRAIN_PRESETS: dict[str, dict[str, Any]] = {
     # Source: MaestroMotif's README: batch 4096, reward scale 0.1, lr 1e-4, V-trace; 24 workers of 20 games there.
     "paper": {
-        "games": {
-            "features": "paper",
-            "num_games": 256,
-        },  # half as fast again as 2 groups of 32 in one process
+        # Half as fast again as 2 groups of 32 games in one process.
+        "games": {"features": "paper", "num_games": 256},
         "num_workers": 2,
         "num_groups": 1,
         "learning_rate": 1e-4,
