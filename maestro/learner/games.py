@@ -10,7 +10,7 @@ What a game does follows from the seed, the group and the game's number alone, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,7 +24,7 @@ from maestro.errors import ConfigError, GeneratedCodeError
 from maestro.learner.extrinsic import make_task_reward
 from maestro.learner.metrics import Counts, EpisodeSummary, facts_of_episode
 from maestro.learner.network import OPTION, ArraySpec
-from maestro.learner.payment import ChangeReader, Look, PayConfig, load_payment
+from maestro.learner.payment import ChangeReader, LevelReader, Look, PayConfig, load_payment
 from maestro.learner.skill_view import SkillView
 from maestro.options.executive import Executive
 from maestro.options.load import load_options, load_policy
@@ -193,7 +193,7 @@ class SkillGames:
         """Tell windows and executive of the step; return what there is to read, and the games whose skill ended."""
         executive, windows, began = self.executive, self._windows, self._began
         running, started, advance = executive.running, executive.started, executive.advance
-        pays, changes = self._payment is not None, self._changes
+        pays, changes, level = self._payment is not None, self._changes, self._level
         looks, switched = [], []
         for index, state in enumerate(self.world.states):
             window, start = windows[index], began[index]
@@ -201,7 +201,7 @@ class SkillGames:
             message = state.message
             # Read before the executive moves on: the step that ends a skill is told from where that skill began.
             if message and pays:
-                looks.append(Look(index, message, changes(window.start(start), state)))
+                looks.append(Look(index, message, changes(window.start(start), state), level(state)))
             if over[index]:
                 executive.finish(index, state)
                 switched.append(index)
@@ -301,6 +301,8 @@ class SkillGames:
             state = self.world.states[index]
             if not hasattr(self, "_changes"):
                 self._changes: Callable[[Any, Any], tuple[int, ...]] = ChangeReader(state)
+                by_level = self.config.pay.count_by == "level"
+                self._level: Callable[[Any], Hashable] = LevelReader(state) if by_level else lambda _: None
             self._windows[index].reset(state)
             self._turns[index] = self._first_turns[index] = state.turn
             self._sums[:, index] = 0.0

@@ -6,7 +6,7 @@ rewards, so every (skill, message, signs) is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -56,6 +56,9 @@ class PayConfig(BaseModel):
     """Discount of captions seen before; "skill": as each skill.toml says."""
     count_memory: int | Literal["skill"] | None = "skill"
     """Distinct captions remembered; "skill": as each skill.toml says; None: the whole episode, as in Motif."""
+    count_by: Literal["caption", "level"] = "caption"
+    """What is counted: the caption, as published, or the caption on each level of the world. By level, with `count_memory`
+    None, a staircase that is taken down, up and down again is paid once, and the next level's in full."""
     switch_reward: Literal["own", "next"] = "own"
     """Whose model pays the step that ends a skill: that skill's, or, as in MaestroMotif, that of the next one."""
     skill: str | None = None
@@ -82,6 +85,8 @@ class Look(NamedTuple):
     message: str
     """Not empty."""
     signs: Signs
+    level: Hashable = None
+    """Where the caption is counted; None where all of an episode's captions are counted together."""
 
 
 class Paid(NamedTuple):
@@ -129,13 +134,13 @@ class Payment:
     def pay(self, looks: Sequence[Look], payers: Sequence[int]) -> Paid:
         """Pay one step of all games; `payers[game]` is the number of the skill whose model pays.
 
-        Every caption is counted once for its game, whichever skill ran when it was seen before.
+        Every caption is counted once for its game (and level), whichever skill ran when it was seen before.
         """
         rewards = np.zeros(self._num_games)
-        values = self.normalised([(payers[game], message, signs) for game, message, signs in looks])
-        for (game, message, _), value in zip(looks, values, strict=True):
+        values = self.normalised([(payers[look.game], look.message, look.signs) for look in looks])
+        for (game, message, _, level), value in zip(looks, values, strict=True):
             payer = payers[game]
-            counts = [counter.count(message) for counter in self._counters[game]]
+            counts = [counter.count((level, message)) for counter in self._counters[game]]
             threshold, exponent = self._terms[payer]
             rewards[game] = shaped_reward(value, threshold, counts[self._memory_of[payer]], exponent)
         return Paid(rewards, values)
@@ -178,6 +183,19 @@ class ChangeReader:
                 a, b = _HUNGER.get(a, -1), _HUNGER.get(b, -1)
             signs[column] = (b > a) - (b < a)
         return tuple(signs)
+
+
+class LevelReader:
+    """Reads on which level of its world a state is; None in a world that has no levels."""
+
+    def __init__(self, state: Any) -> None:
+        """Prepare for states like this one."""
+        names = [name for name in ("dungeon", "depth") if hasattr(state, name)]
+        self._read: Callable[[Any], Hashable] = attrgetter(*names) if names else lambda _: None
+
+    def __call__(self, state: Any) -> Hashable:
+        """Return what is the same as long as the hero stays on one level, and the same again when it comes back."""
+        return self._read(state)
 
 
 def load_payment(

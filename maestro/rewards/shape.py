@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 
 
 class CaptionCounter:
@@ -13,9 +14,9 @@ class CaptionCounter:
 
     def __init__(self, memory: int | None) -> None:
         self._memory = memory
-        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._counts: OrderedDict[Hashable, int] = OrderedDict()
 
-    def count(self, caption: str) -> int:
+    def count(self, caption: Hashable) -> int:
         """Count one more sight of `caption` and return how many there have been, from 1."""
         count = self._counts.pop(caption, 0) + 1
         self._counts[caption] = count

@@ -16,7 +16,15 @@ from maestro.content import Content
 from maestro.envs.corridor import State as CorridorState
 from maestro.envs.nethack.state import HUNGER, State
 from maestro.errors import FitError
-from maestro.learner.payment import ChangeReader, Look, PayConfig, Payment, check_rewards, load_payment
+from maestro.learner.payment import (
+    ChangeReader,
+    LevelReader,
+    Look,
+    PayConfig,
+    Payment,
+    check_rewards,
+    load_payment,
+)
 from maestro.preferences.transitions import facts_of
 from maestro.rewards.encode import encode_changes, encode_messages
 from maestro.rewards.files import SkillReward
@@ -91,6 +99,22 @@ def test_the_twenty_first_caption_pushes_the_first_out_of_a_memory_of_twenty(
         payment.pay([Look(0, message, SAME)], [0])
     again = payment.pay([Look(0, messages[0], SAME)], [0]).rewards[0]
     assert again == pytest.approx(model_value(reward, messages[0]) / count**3)
+
+
+def test_captions_counted_by_level_are_new_on_every_level_and_old_on_coming_back(tmp_path, unfitted):
+    reward = unfitted(tmp_path, "opener", seed=1)
+    payment = Payment([reward], [RewardSettings(count_exponent=1.0, count_memory=None)], num_games=1)
+    message = worth(reward)[0]
+    level = LevelReader(nethack_state())
+    road = [("Dungeons of Doom", 3), ("Gnomish Mines", 3), ("Gnomish Mines", 4), ("Gnomish Mines", 3)]
+    places = [level(nethack_state(dungeon=dungeon, depth=depth)) for dungeon, depth in road]
+    paid = [float(payment.pay([Look(0, message, SAME, place)], [0]).rewards[0]) for place in places]
+    value = model_value(reward, message)
+    assert paid == pytest.approx([value, value, value, value / 2])
+
+
+def test_a_world_without_levels_counts_captions_together():
+    assert LevelReader(CorridorState(0, 0, 0, 12, False, 0, False, ""))(object()) is None
 
 
 def test_skills_may_have_different_memories(tmp_path, unfitted):
