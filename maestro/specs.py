@@ -30,7 +30,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def _none_word(value: Any) -> Any:
+def none_word(value: Any) -> Any:
     """Let a file say "none", because TOML has no null."""
     return None if value == "none" else value
 
@@ -50,7 +50,7 @@ class RewardSettings(_Spec):
     """Normalised reward that is the threshold, whatever quantile and certainty say. All three count when a model is fitted."""
     count_exponent: float = Field(default=3.0, ge=0.0)
     """How strongly a caption that was seen before is discounted; 0 means not at all."""
-    count_memory: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_none_word)] = 20
+    count_memory: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(none_word)] = 20
     """Distinct captions remembered for the count; "none" remembers the whole episode."""
 
 

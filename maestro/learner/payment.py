@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from maestro.content import Content
 from maestro.errors import FitError
@@ -24,7 +24,7 @@ from maestro.rewards.files import CARD, Card, SkillReward, load_reward
 from maestro.rewards.job import preference_sha256
 from maestro.rewards.shape import CaptionCounter, shaped_reward
 from maestro.rewards.single import Recent, Signs, SingleReward
-from maestro.specs import RewardSettings
+from maestro.specs import RewardSettings, none_word
 
 _NO_CHANGE: Signs = (0,) * len(CHANGES)
 _HUNGER = {name: code for code, name in enumerate(HUNGER_NAMES)}
@@ -54,8 +54,10 @@ class PayConfig(BaseModel):
     """What `score` takes off while the game's clock stands still."""
     count_exponent: float | Literal["skill"] = "skill"
     """Discount of captions seen before; "skill": as each skill.toml says."""
-    count_memory: int | Literal["skill"] | None = "skill"
-    """Distinct captions remembered; "skill": as each skill.toml says; None: the whole episode, as in Motif."""
+    count_memory: Annotated[
+        Annotated[int, Field(gt=0)] | Literal["skill"] | None, BeforeValidator(none_word)
+    ] = "skill"
+    """Distinct captions remembered; "skill": as each skill.toml says; None, or "none": the whole episode, as in Motif."""
     count_by: Literal["caption", "level"] = "caption"
     """What is counted: the caption, as published, or the caption on each level of the world. By level, with `count_memory`
     None, a staircase that is taken down, up and down again is paid once, and the next level's in full."""

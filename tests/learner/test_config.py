@@ -9,6 +9,7 @@ from maestro.errors import ConfigError
 from maestro.learner.arguments import config_of, sample_factory_args
 from maestro.learner.config import TRAIN_PRESETS, Pull, TrainConfig
 from maestro.learner.network import PRESETS
+from maestro.learner.payment import PayConfig
 
 
 @pytest.mark.parametrize("preset", TRAIN_PRESETS)
@@ -25,6 +26,14 @@ def test_what_is_said_lies_over_the_preset_also_deep_inside():
     assert (config.games.seed, config.games.pay.count_memory, config.network.core_size) == (7, 5, 64)
     assert config.games.features == "paper"
     assert config.network.message == "cnn"
+
+
+def test_the_memory_of_counts_can_be_the_whole_episode_from_a_file_or_the_command_line():
+    pay = PayConfig.model_validate({"count_memory": "none"})
+    assert pay.count_memory is None
+    assert PayConfig.model_validate_json(pay.model_dump_json()) == pay
+    with pytest.raises(pydantic.ValidationError, match="count_memory"):
+        PayConfig.model_validate({"count_memory": 0})
 
 
 def test_unknown_presets_and_keys_are_refused():
