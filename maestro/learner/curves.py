@@ -49,6 +49,7 @@ _RUN_PANELS = {
     "train/value_loss": "value loss",
     "train/kl_divergence": "KL of an update",
     "train/pull_kl": "KL from the teacher",
+    "imitation/agreement": "agreement with the teacher",
     "steps_per_s": "steps per second",
 }
 
@@ -171,7 +172,7 @@ def _records(folder: Path) -> list[dict[str, Any]]:
             "this is no run of train-policy: its records tell no environment steps",
             where=str(folder / f"{METRICS}.jsonl"),
             expected="a run of maestro train-policy",
-            hint="an imitation keeps its curve in <run>/policy/card.json, under curves",
+            hint="an imitation keeps its curve in its policy's card: maestro curves --policy <run>/policy",
         ) from None
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from maestro.commands.curves import Config
 from maestro.commands.curves import run as command
-from maestro.errors import ConfigError, RecordError, RunError
-from maestro.learner import run_policy
+from maestro.errors import ConfigError, PolicyFileError, RecordError, RunError
+from maestro.learner import card_curves, run_policy
 from maestro.learner.binned import card_curve
+from maestro.learner.card_curves import read_card_groups
 from maestro.learner.curves import emergence, read_groups, write_curves
 from maestro.learner.run_policy import chained
 
@@ -181,3 +182,41 @@ def test_a_card_keeps_the_curves_of_all_stages(tmp_path, monkeypatch):
     assert then["method"] == "by imitation, then by practice" and then["steps"] == 15
     assert then["curves"] == {"imitation": [1, 2], "practice from step 10": [3]}
     assert chained(tmp_path, "by practice", "practice", {}, 5, {})["curves"] == {"imitation": [1, 2]}
+
+
+def card_of(folder: Path, curves: dict, monkeypatch) -> Path:
+    stages = {"imitation": {}, "reinforcement learning from step 500": {}}
+    card = SimpleNamespace(curves=curves, training=stages)
+    monkeypatch.setattr(card_curves, "load_card", lambda _: card)
+    return folder
+
+
+def test_the_stages_of_a_card_are_drawn_one_behind_the_other(tmp_path, monkeypatch, capsys):
+    practice = {"env_steps": [100, 200], "skill/walker/reward_per_1000": [1.0, None]}
+    imitation = [{"steps": at, "loss": 0.1, "agreement": 0.5, "agreement_of": {}} for at in (250, 500)]
+    # Keys of JSON may come in any order: that of the stages is the training's.
+    told = {"reinforcement learning from step 500": practice, "imitation": imitation}
+    policy = card_of(tmp_path, told, monkeypatch)
+    first, second = read_card_groups(policy)
+    assert [first.label, second.label] == ["stage 1: imitation", "stage 2: reinforcement learning"]
+    assert first.curves["imitation/agreement"].env_steps.tolist() == [250, 500]
+    walker = second.curves["skill/walker/reward_per_1000"]
+    assert walker.env_steps.tolist() == [600, 700]
+    assert walker.mean[0] == 1.0 and np.isnan(walker.mean[1])
+    assert command(Config(policy=policy, out=tmp_path / "out", json=True)) == 0
+    assert [one["skill"] for one in json.loads(capsys.readouterr().out)["skills"]] == ["walker"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"curves.csv", "skills.png", "run.png"}
+
+
+def test_what_is_wrong_with_a_card_is_said(tmp_path, monkeypatch):
+    with pytest.raises(PolicyFileError, match="no trained policy here"):
+        read_card_groups(tmp_path)
+    with pytest.raises(RecordError, match="keeps no curves"):
+        read_card_groups(card_of(tmp_path, {}, monkeypatch))
+    for damaged in ({"env_steps": [1, 2], "steps_per_s": [1.0]}, [{"steps": 1}], None, {"x": [1]}):
+        with pytest.raises(PolicyFileError, match="curves\\['imitation'\\] cannot be read"):
+            read_card_groups(card_of(tmp_path, {"imitation": damaged}, monkeypatch))
+    with pytest.raises(ConfigError, match="where the pictures go"):
+        command(Config(policy=tmp_path))
+    with pytest.raises(ConfigError, match="one of --run and --policy"):
+        command(Config(policy=tmp_path, run=(tmp_path,)))
