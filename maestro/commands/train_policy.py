@@ -147,8 +147,10 @@ def train_planned(plan: Plan) -> Trained:
 def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> None:
     """Say how it ended and what may come next; `run` is the folder of the whole where training is a part of it."""
     from maestro.content import Content
+    from maestro.learner.probes import best_probes
 
     folder = plan.folder
+    best = best_probes(folder, plan.settings.probes)
     skills = [] if done.interrupted else rows_of_run(folder)
     if json:
         games = done.summary.games if done.summary else {}
@@ -163,6 +165,7 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
                 "games": games,
                 "skills": skills,
                 "probes": done.summary.probes if done.summary else {},
+                "best_probes": {task: probe._asdict() for task, probe in best.items()},
             }
         )
     if done.interrupted:
@@ -177,6 +180,12 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
             print(f"\nTraining is complete: {done.env_steps:,} steps.\n")
         if skills:
             print_emergence(skills)
+        if best:
+            print("\nBest probe of each task:")
+        for task_name, probe in best.items():
+            print(
+                f"  {task_name}: {probe.mean:.3g} at {probe.env_steps:,} steps, {probe.policy or 'policy gone'}"
+            )
         print(
             f"\nPolicy: {done.policy}\n"
             f"Next: maestro eval --target {task} --policy {done.policy}\n"

@@ -1,9 +1,11 @@
 """Zero-shot probes: now and then the policy of the newest checkpoint plays tasks, while training goes on.
 
-A probe is `maestro eval` in a process of the lowest priority, on a copy of the policy that is removed afterwards:
+A probe is `maestro eval` in a process of the lowest priority, on a copy of the policy. The copy stays as long as no other
+probe was better in one of its tasks: what is paid may rise while the tasks get worse, and then it is the one to have.
 
     <run>/probes/<steps>/eval.json    what it said
     <run>/probes/<steps>/eval/        its episodes, for `maestro watch`
+    <run>/probes/<steps>/policy/      the policy, where it was the best in some task
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -57,6 +59,36 @@ class ProbeResult:
     """The same and more, under names with slashes."""
     fault: str | None = None
     """Why it failed; None where it did not."""
+
+
+class BestProbe(NamedTuple):
+    """The probe that was best in a task."""
+
+    env_steps: int
+    mean: float
+    """Of its true success. The best of many probes of few games looks better than it is."""
+    policy: Path | None
+    """Folder of its policy; None where it is gone."""
+
+
+def best_probes(run: Path, config: ProbeConfig) -> dict[str, BestProbe]:
+    """Find the best probe of each task of `config`, the earliest of equals, among those of its games and seed."""
+    best: dict[str, BestProbe] = {}
+    folders = (place for place in (run / PROBES).glob("*") if place.name.isdecimal())
+    for place in sorted(folders, key=lambda place: int(place.name)):
+        try:
+            said = _read(place)
+        except (OSError, ValueError):
+            continue
+        for task, figures in _tasks_of(said).items():
+            true = figures["success"]["true"]
+            comparable = (figures["episodes"], figures["seed"]) == (config.games, config.seed)
+            if task not in config.tasks or not comparable or true is None:
+                continue
+            if task not in best or true["mean"] > best[task].mean:
+                policy = place / "policy"
+                best[task] = BestProbe(int(place.name), true["mean"], policy if policy.is_dir() else None)
+    return best
 
 
 class Probes:
@@ -144,17 +176,36 @@ class Probes:
     def _conclude(self) -> ProbeResult:
         place = self._folder / PROBES / str(self._steps)
         process, self._process = self._process, None
-        shutil.rmtree(place / "policy", ignore_errors=True)
         try:
-            said: Any = json.loads((place / "eval.json").read_text(encoding="utf-8"))
+            result = _result(self._steps, _read(place))
         except (OSError, ValueError):
             code = None if process is None else process.returncode
-            return ProbeResult(
-                self._steps, fault=f"maestro eval ended with {code}; {place / 'eval.log'} says why"
-            )
-        if "error" in said:
-            return ProbeResult(self._steps, fault=str(said["error"].get("what", said["error"])))
-        return _result(self._steps, said)
+            fault = f"maestro eval ended with {code}; {place / 'eval.log'} says why"
+            result = ProbeResult(self._steps, fault=fault)
+        self._keep_best()
+        return result
+
+    def _keep_best(self) -> None:
+        """Remove the copies of policies that are the best in no task."""
+        best = {probe.env_steps for probe in best_probes(self._folder, self._config).values()}
+        for policy in (self._folder / PROBES).glob("*/policy"):
+            if policy.parent.name not in map(str, best):
+                shutil.rmtree(policy, ignore_errors=True)
+
+
+def _read(place: Path) -> dict[str, Any]:
+    """Read what a probe said; raises OSError and ValueError."""
+    said: Any = json.loads((place / "eval.json").read_text(encoding="utf-8"))
+    if not isinstance(said, dict):
+        raise ValueError("not an object")
+    return said
+
+
+def _tasks_of(said: dict[str, Any]) -> dict[str, Any]:
+    """Give the figures of each task; none where `maestro eval` failed."""
+    if "error" in said:
+        return {}
+    return said["tasks"] if "tasks" in said else {said["target"]: said}
 
 
 def _content_of(folder: Path) -> dict[str, str]:
@@ -181,9 +232,11 @@ def _command(config: ProbeConfig, place: Path) -> Sequence[str]:
 
 
 def _result(env_steps: int, said: dict[str, Any]) -> ProbeResult:
-    """Read what `maestro eval --json` printed, for one task or several."""
+    """Read what `maestro eval --json` printed, for one task or several, or its error."""
+    if "error" in said:
+        return ProbeResult(env_steps, fault=str(said["error"].get("what", said["error"])))
     result = ProbeResult(env_steps)
-    for task, figures in said.get("tasks", {said["target"]: said}).items():
+    for task, figures in _tasks_of(said).items():
         true = figures["success"]["true"]
         if true is not None:
             result.means[task] = true["mean"]

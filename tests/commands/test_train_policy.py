@@ -152,7 +152,10 @@ def test_probes_play_tasks_without_stopping_training(runs, capsys):
     folder = runs / "train-policy-corridor"
     probed = [record["env_steps"] for record in read_metrics(folder) if "probe/locked_door/success" in record]
     assert probed[-1] == told["steps"] and probed[0] == 0  # what training begins with is probed, too
-    assert not list(folder.glob("probes/*/policy")) and list(folder.glob("probes/*/eval/summary.json"))
+    assert list(folder.glob("probes/*/eval/summary.json"))
+    best = told["best_probes"]["locked_door"]
+    assert best["mean"] >= told["probes"]["locked_door"] and best["env_steps"] in probed
+    assert list(folder.glob("probes/*/policy")) == [Path(best["policy"])]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from maestro.content import CONTENT_VARIABLE
 from maestro.learner import probes
 from maestro.learner.checkpoint import CheckpointFile
-from maestro.learner.probes import ProbeConfig, Probes
+from maestro.learner.probes import ProbeConfig, Probes, best_probes
 
 
 @pytest.fixture
@@ -73,3 +73,39 @@ def test_a_result_that_is_gone_is_a_fault_of_the_probe_alone(run, monkeypatch):
     remove = f"import os; os.remove({str(run / 'probes' / '7' / 'eval.json')!r})"
     monkeypatch.setattr(probes, "_command", lambda config, place: [sys.executable, "-c", remove])
     assert "ended with 0" in (probed(run) or "")
+
+
+def test_the_policy_that_was_best_in_some_task_is_kept(run, monkeypatch):
+    means = {7: (0.5, 0.2), 8: (0.5, 0.4), 9: (0.6, 0.1), 10: (0.4, 0.3)}
+    config = ProbeConfig(tasks=("door", "key"), games=4, seed=3)
+
+    def command(config, place):
+        tasks = zip(
+            config.tasks, means[int(place.parent.name if place.name == "eval" else place.name)], strict=True
+        )
+        told = {
+            task: {"episodes": 4, "seed": 3, "success": {"true": {"mean": mean}}, "means": {}, "skills": {}}
+            for task, mean in tasks
+        }
+        return [sys.executable, "-c", f"print({json.dumps(json.dumps({'tasks': told}))})"]
+
+    monkeypatch.setattr(probes, "_command", command)
+    kept = []
+    for steps in means:
+        monkeypatch.setattr(
+            probes, "find_checkpoints", lambda folder, at=steps: [CheckpointFile(folder / "c", 5, at)]
+        )
+        with Probes(run, config, last=None) as looked_at:
+            assert [result.fault for result in looked_at.finish()] == [None]
+        kept.append(sorted(int(path.parent.name) for path in run.glob("probes/*/policy")))
+    assert kept == [[7], [7, 8], [8, 9], [8, 9]], "of equals the earliest stays"
+    best = best_probes(run, config)
+    assert {task: (probe.env_steps, probe.mean) for task, probe in best.items()} == {
+        "door": (9, 0.6),
+        "key": (8, 0.4),
+    }
+    assert best["door"].policy == run / "probes" / "9" / "policy"
+    assert best_probes(run, config.model_copy(update={"games": 8})) == {}, "other games cannot be compared"
+    (run / "probes" / "9" / "eval.json").write_text("[")
+    assert best_probes(run, config)["door"].env_steps == 7
+    assert best_probes(run, config)["door"].policy is None
