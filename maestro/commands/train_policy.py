@@ -114,13 +114,14 @@ def train_planned(plan: Plan) -> Trained:
     from maestro.commands._training_view import TrainingView
     from maestro.learner.probes import Probes
     from maestro.learner.progress import MetricsWriter, is_probe, read_metrics
+    from maestro.learner.sessions import SETTINGS
     from maestro.learner.supervisor import Supervisor
 
     done = Trained(plan.done)
     folder = plan.folder
     with Run(folder.name, config=plan.identity(), root=folder.parent, may_differ=MAY_DIFFER) as opened:
         if not plan.is_complete:
-            opened.append_record("settings", {"from": plan.done, **plan.identity()})
+            opened.append_record(SETTINGS, {"from": plan.done, **plan.identity()})
             probed = [record["env_steps"] for record in read_metrics(folder) if is_probe(record)]
             config = plan.settings.training()
             title = f"{folder.name}: {plan.settings.num_games} games of {plan.settings.games.world}"

@@ -27,6 +27,7 @@ from maestro.learner.policy_file import (
     save_policy,
     weights_name,
 )
+from maestro.learner.sessions import earlier_settings
 from maestro.runs import write_atomically
 
 INIT = "init"
@@ -153,6 +154,8 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
         ) from error
     method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
     settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
+    earlier = earlier_settings(run, config, found.env_steps)
+    settings |= {"earlier": earlier} if earlier else {}
     curve = card_curve(run, found.env_steps)
     made = chained(run, method, "reinforcement learning", settings, found.env_steps, curve)
     return network.eval(), {**about, **made}
