@@ -78,6 +78,8 @@ class TrainSkillsConfig:
     """Network and settings of the policy: "small" (the default), "paper" or "gpu"."""
     steps: float = 2e6
     """Environment steps of reinforcement learning, all sessions together."""
+    seed: int | None = None
+    """Of play, questions, fits, dungeons and network, as the key `seed` of --config; 0 by default."""
     run: Path | None = None
     """Folder of everything; by default runs/train-skills-<world>."""
     config: tuple[str, ...] = ()
@@ -94,7 +96,8 @@ Config = TrainSkillsConfig
 def run(config: TrainSkillsConfig) -> int:
     """Print the plan, carry it out, and say what there is; exit code 1 where a cost limit left questions open."""
     settle_threads()
-    settings = read_settings(config.config, TrainSkillsSettings)
+    seed = () if config.seed is None else (f"seed={config.seed}",)
+    settings = read_settings((*config.config, *seed), TrainSkillsSettings)
     content = settings.find_content()
     folder = (config.run or runs_root() / f"train-skills-{settings.world}").absolute()
     skills = _skills(config, content, settings.world) if config.stage != "policy" else []

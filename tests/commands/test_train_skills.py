@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maestro.cli import main
-from maestro.commands import _policy_stage
+from maestro.commands import _policy_stage, train_skills
 from maestro.commands._policy_stage import plan_policy
 from maestro.commands._reward_plan import TrainSkillsSettings, plan_skill
 from maestro.commands._settings import read_settings
@@ -225,6 +225,16 @@ POLICY = (
     "policy.games.num_games=16", "policy.batch_size=512", "policy.rollout=16", "policy.network.core_size=16",
     "policy.save_every_s=2",
 )  # fmt: skip
+
+
+def test_the_seed_of_everything_is_a_flag_too(runs, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        train_skills, "describe", lambda content, plans, settings, folder: seen.append(settings) or {}
+    )
+    for more in ((), ("--seed", "4"), ("--seed", "4", "seed=2")):
+        assert train(runs, "--dry-run", "--json", *more) == 0
+    assert [settings.seed for settings in seen] == [0, 4, 4]
 
 
 def test_a_dry_run_of_everything_plans_the_policy_too(runs, capsys):
