@@ -154,6 +154,7 @@ def emergence(group: RunGroup) -> list[Emergence]:
         known = np.zeros(0, bool) if curve is None else np.isfinite(curve.mean)
         if curve is None or not known.any():
             continue
+        known &= _ran(group.curves.get(f"skill/{skill}/share"), known)
         values, steps = _smooth(curve.mean[known]), curve.env_steps[known]
         tenth = max(1, len(values) // 10)
         first, last, best = float(values[:tenth].mean()), float(values[-tenth:].mean()), float(values.max())
@@ -264,6 +265,16 @@ def _skills(groups: Sequence[RunGroup]) -> list[str]:
 
 def _has(groups: Sequence[RunGroup], name: str) -> bool:
     return any(name in group.curves and np.isfinite(group.curves[name].mean).any() for group in groups)
+
+
+def _ran(share: Curve | None, known: np.ndarray) -> np.ndarray:
+    """Tell in which of the `known` bins a skill ran for a hundredth of its greatest share, bool (bins,).
+
+    Early in a run that begins with chance some skills hardly run, and one lucky step would count as a great reward.
+    """
+    if share is None or not np.isfinite(share.mean[known]).any():
+        return np.ones(len(known), bool)
+    return np.nan_to_num(share.mean) >= 0.01 * np.nanmax(share.mean[known])
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:

@@ -116,6 +116,17 @@ def test_the_order_in_which_skills_emerge_is_told(tmp_path):
     assert [one.half_way for one in emergence(flat)] == [None, None]
 
 
+def test_a_lucky_step_of_a_skill_that_hardly_runs_is_no_reward_to_fall_from(tmp_path):
+    run = make_run(tmp_path / "run", 0)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for record in records[:20]:
+        record.update({"skill/opener/steps": 0.5, "skill/opener/share": 0.0005})
+        record["skill/opener/reward_per_1000"] = 500.0
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (opener,) = (one for one in emergence(read_groups([run], 50)[0]) if one.skill == "opener")
+    assert opener.first == 0.0 and opener.last > 40 and opener.half_way is not None
+
+
 def test_pictures_and_a_table_are_written(tmp_path, capsys):
     runs = [make_run(tmp_path / f"seed{seed}", seed) for seed in range(2)]
     assert command(Config(run=tuple(runs), out=tmp_path / "out")) == 0
