@@ -168,7 +168,7 @@ def measure_training(
             supervisor.run(look)
         lines = _lines(folder / "progress.jsonl")
         counted = [line for line in lines if line["time"] - lines[0]["time"] >= warm_up_s]
-        turns = [line["turns_per_step"] for path in folder.glob("games/*.jsonl") for line in _lines(path)[1:]]
+        turns = _turns_told(folder)
     after = _yardstick(yardstick_steps)
     steps = counted[-1]["env_steps"] - counted[0]["env_steps"]
     elapsed = counted[-1]["time"] - counted[0]["time"]
@@ -207,6 +207,12 @@ def _yardstick(steps: int) -> float:
     rate, _ = yardstick.measure(steps)
     yardstick.close()
     return rate
+
+
+def _turns_told(folder: Path) -> list[float]:
+    """Read the turns a step of every report of the games but each worker's first; one of no step at all says nothing."""
+    reports = [line for path in folder.glob("games/*.jsonl") for line in _lines(path)[1:]]
+    return [report["turns_per_step"] for report in reports if "turns_per_step" in report]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
