@@ -31,11 +31,7 @@ def earlier_settings(run: Path, config: TrainConfig, env_steps: int) -> list[dic
         if not changed or end <= record["from"]:
             continue
         one = {"from": record["from"], "to": end, **changed}
-        if (
-            told
-            and told[-1]["to"] == one["from"]
-            and told[-1] == {**one, "from": told[-1]["from"], "to": one["from"]}
-        ):
+        if told and told[-1] == {**one, "from": told[-1]["from"], "to": one["from"]}:
             told[-1]["to"] = end  # stopped and taken up with the same settings
         else:
             told.append(one)
