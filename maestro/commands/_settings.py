@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -27,9 +27,14 @@ SettingsPath = Annotated[Path, AfterValidator(Path.expanduser)]
 """A path, from the working directory; "~" is the home folder also where no shell sees it."""
 
 
-def read_settings(words: Sequence[str], model: type[SettingsT]) -> SettingsT:
-    """Put files and keys together and check them; raises ConfigError and SpecError that say which word is wrong."""
-    said: dict[str, Any] = {}
+def read_settings(
+    words: Sequence[str], model: type[SettingsT], below: Mapping[str, Any] | None = None
+) -> SettingsT:
+    """Put files and keys together and check them; raises ConfigError and SpecError that say which word is wrong.
+
+    `below` counts where no word says anything else.
+    """
+    said: dict[str, Any] = dict(below or {})
     for word in words:
         if "=" in word:
             said = merged(said, _read_key(word))

@@ -26,6 +26,7 @@ from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.payment import check_rewards
 from maestro.learner.probes import ProbeConfig
 from maestro.learner.progress import read_metrics
+from maestro.learner.sessions import last_settings
 from maestro.specs import parse
 
 RATES = {("nethack", "paper"): 5_300, ("nethack", "small"): 7_000, ("nethack", "gpu"): 40_000}
@@ -102,17 +103,22 @@ def read_train_settings(
     init: str | None,
     *,
     pulled: bool | None = None,
+    run: Path | None = None,
 ) -> TrainPolicySettings:
     """Put --config and the flags that stand for keys together; raises ConfigError and SpecError.
 
     `pulled` is whether the policy is pulled towards `init` where no setting says so; None: if it was made by imitation.
+    What nothing is said about stays as it was in the last session of `run`.
     """
+    below = last_settings(run) if run is not None else {}
+    if init == "none":
+        below.pop("init", None)
     flags = [f"preset={preset}"] if preset else []
     flags += [] if seed is None else [f"games.seed={seed}"]
     if init is not None and init != "none":
-        world = read_settings([*words, *flags], TrainPolicySettings).games.world
+        world = read_settings([*words, *flags], TrainPolicySettings, below).games.world
         flags += [f"init={json.dumps(str(find_init(init, world, preset or 'small')))}"]
-    settings = _absolute(read_settings([*words, *flags], TrainPolicySettings))
+    settings = _absolute(read_settings([*words, *flags], TrainPolicySettings, below))
     pull_said = any(word.replace(" ", "").startswith("pull") for word in words) or settings.pull is not None
     if (init == "imitate" if pulled is None else pulled) and not pull_said:
         settings = settings.model_copy(update={"pull": Pull()})

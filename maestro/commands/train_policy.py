@@ -3,13 +3,15 @@
     maestro train-policy --dry-run
     maestro train-policy --steps 2e6
     maestro train-policy --preset small --init imitate --run runs/mine
+    maestro train-policy --run runs/mine --steps 4e6
     maestro train-policy --config num_workers=2 games.num_games=128 learning_rate=2e-4
     maestro train-policy --config probes.tasks='["gnomish"]' probes.every=500000
 
 Games are played under the training policy over skills, and whichever skill runs is paid by its own reward model. The plan
 and its cost are printed before anything starts. Ctrl-C ends it with a checkpoint; the same command goes on where it was
-stopped or killed, and with more --steps it trains on. <run>/policy/ holds the policy in the end, for `maestro eval
---policy <run>/policy`; <run>/metrics.jsonl and <run>/tensorboard/ say how it went, and `maestro curves --run <run>` draws it.
+stopped or killed, and with more --steps it trains on. With --run of a run that exists, what nothing is said about stays as it
+was. <run>/policy/ holds the policy in the end, for `maestro eval --policy <run>/policy`; <run>/metrics.jsonl and
+<run>/tensorboard/ say how it went, and `maestro curves --run <run>` draws it.
 
 --config takes TOML files and single keys: games (world, num_games, features, max_steps, pay, ...), network, device,
 num_workers, num_groups, rollout, batch_size, learning_rate, discount, returns, entropy_coefficient, pull (coefficient,
@@ -74,7 +76,7 @@ def run(config: TrainPolicyConfig) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from maestro.commands._train_plan import check_memory, describe, make_plan, read_train_settings, show_plan
 
-    settings = read_train_settings(config.config, config.preset, config.seed, config.init)
+    settings = read_train_settings(config.config, config.preset, config.seed, config.init, run=config.run)
     folder = (config.run or runs_root() / f"train-policy-{settings.games.world}").absolute()
     plan = make_plan(folder, settings, whole_steps(config.steps))
     if config.json and config.dry_run:

@@ -12,6 +12,8 @@ from maestro.runs import read_records
 
 SETTINGS = "settings"
 """Records of a run: `from`, the steps at which a session began, beside all its settings."""
+_NO_SETTING = ("from", "steps")
+"""What a session's record says beside them."""
 _NO_MATTER = ("steps", "init", "save_every_s", "keep_checkpoints", "milestone_steps")
 """Settings that change nothing of what is learned."""
 
@@ -36,6 +38,12 @@ def earlier_settings(run: Path, config: TrainConfig, env_steps: int) -> list[dic
         else:
             told.append(one)
     return told
+
+
+def last_settings(run: Path) -> dict[str, Any]:
+    """Give the settings of a run's newest session, but for `steps`; empty where there was none."""
+    records = read_records(run / f"{SETTINGS}.jsonl")
+    return {name: value for name, value in records[-1].items() if name not in _NO_SETTING} if records else {}
 
 
 def _settings_of(record: dict[str, Any]) -> dict[str, Any]:

@@ -141,6 +141,21 @@ def test_it_trains_skips_what_is_done_and_goes_on_exactly(runs, capsys):
     assert any(first <= steps <= first + AHEAD for steps in told_steps)  # it went on there, and not at 0
     assert told_steps == sorted(told_steps)
 
+    # named with --run, it needs to be told no setting again, and takes one that is given anew
+    words = ("train-policy", "--run", str(folder), "--steps", "13000", "--json")
+    assert main([*words, "--config", "rollout=8"]) == 1
+    assert "the run was started with rollout = 16" in capsys.readouterr().err
+    assert main([*words, "--dry-run"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["batch"] == 512 and told["games"] == settings[1]["games"]["num_games"] * 2
+    assert main([*words, "--config", "learning_rate=2e-4"]) == 0
+    again = json.loads((folder / "settings.jsonl").read_text().splitlines()[-1])
+    assert again["steps"] == 13_000 and again["learning_rate"] == 2e-4
+    same = {"from", "steps", "learning_rate"}
+    assert {k: v for k, v in again.items() if k not in same} == {
+        k: v for k, v in settings[1].items() if k not in same
+    }
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
