@@ -26,7 +26,7 @@ from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.payment import check_rewards
 from maestro.learner.probes import ProbeConfig
 from maestro.learner.progress import read_metrics
-from maestro.learner.sessions import last_settings
+from maestro.learner.sessions import SETTINGS, last_settings
 from maestro.specs import parse
 
 RATES = {("nethack", "paper"): 5_300, ("nethack", "small"): 7_000, ("nethack", "gpu"): 40_000}
@@ -110,7 +110,10 @@ def read_train_settings(
     `pulled` is whether the policy is pulled towards `init` where no setting says so; None: if it was made by imitation.
     What nothing is said about stays as it was in the last session of `run`.
     """
-    below = last_settings(run) if run is not None else {}
+    below: dict[str, Any] = {}
+    if run is not None:
+        below = last_settings(run)
+        parse(below, TrainPolicySettings, where=str(run / f"{SETTINGS}.jsonl"))  # a fault there is no word's
     if init == "none":
         below.pop("init", None)
     flags = [f"preset={preset}"] if preset else []

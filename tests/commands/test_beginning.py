@@ -181,6 +181,13 @@ def test_a_run_of_train_skills_has_its_checkpoints_in_a_folder_of_its_own(conten
     assert find_init(str(run), "corridor", "small") == run
 
 
+def test_a_fault_in_what_a_run_remembers_is_told_with_its_file(tmp_path, capsys):
+    (tmp_path / "settings.jsonl").write_text('{"from": 0, "steps": 5, "discont": 0.9}\n')
+    assert main(["train-policy", "--run", str(tmp_path), "--dry-run"]) == 1
+    err = capsys.readouterr().err
+    assert str(tmp_path / "settings.jsonl") in err and "did you mean 'discount'" in err
+
+
 def test_rewards_that_are_not_there_are_told(content, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         "maestro.learner.games.load_payment", lambda *_: None
