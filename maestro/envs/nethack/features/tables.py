@@ -30,6 +30,12 @@ _SHUFFLED_CLASSES: dict[int, Any] = {
 _SHUFFLED_GEMS = ("turquoise", "aquamarine", "fluorite")
 _BLACK, _DARK_GREY, _GREEN, _BROWN, _WHITE = 0, 8, 2, 3, 15
 _WARNING_COLORS = (15, 1, 1, 1, 5, 13)
+# Magic missile, fire, frost, sleep, death, lightning, poison gas, acid; dark, noxious, muddy, wet, magical, fiery, frosty.
+_ZAP_COLORS = (12, 9, 15, 12, 0, 15, 11, 2)
+_EXPLOSION_COLORS = (0, 2, 3, 4, 5, 9, 15)
+# Positions in NetHack's default symbol table (rm.h).
+_FIRST_BEAM, _FIRST_SWALLOW, _FIRST_EXPLOSION = 65, 79, 87
+_BEAMS, _SIDES = 4, 8
 
 
 def _object_color(kind: Any) -> int:
@@ -40,6 +46,18 @@ def _object_color(kind: Any) -> int:
     if nethack.OBJ_NAME(kind) in _SHUFFLED_GEMS:
         return _GREEN
     return _SHUFFLED_CLASSES.get(number, kind.oc_color)
+
+
+def _around_hero(glyph: int) -> tuple[int, int]:
+    """Return the symbol's position and the colour of an explosion, a ray, or the inside of a monster."""
+    if glyph < G.ZAP:
+        kind, part = divmod(glyph - G.EXPLODE, nethack.MAXEXPCHARS)
+        return _FIRST_EXPLOSION + part, _EXPLOSION_COLORS[kind]
+    if glyph < G.SWALLOW:
+        kind, part = divmod(glyph - G.ZAP, _BEAMS)
+        return _FIRST_BEAM + part, _ZAP_COLORS[kind]
+    monster, part = divmod(glyph - G.SWALLOW, _SIDES)
+    return _FIRST_SWALLOW + part, nethack.permonst(monster).mcolor
 
 
 def _symbols() -> tuple[np.ndarray, np.ndarray]:
@@ -61,6 +79,9 @@ def _symbols() -> tuple[np.ndarray, np.ndarray]:
         if G.CMAP + number < G.EXPLODE:
             symbol = nethack.symdef.from_idx(number)
             chars[G.CMAP + number], colors[G.CMAP + number] = symbol.sym, symbol.color
+    for glyph in range(G.EXPLODE, G.WARNING):
+        symbol, colors[glyph] = _around_hero(glyph)
+        chars[glyph] = nethack.symdef.from_idx(symbol).sym
     chars[G.INVISIBLE], colors[G.INVISIBLE] = ord("I"), _WHITE
     for level, color in enumerate(_WARNING_COLORS):
         chars[G.WARNING + level], colors[G.WARNING + level] = ord("0") + level, color

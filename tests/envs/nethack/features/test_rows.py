@@ -30,6 +30,7 @@ from maestro.envs.nethack.features.paper import fill_message
 from maestro.envs.nethack.features.status import fill_crop, fill_words
 from maestro.envs.nethack.features.tables import CHARS, COLORS, TABLES
 from maestro.envs.nethack.native import nethack
+from maestro.envs.nethack.reference.glyphs import EXPLODE, SWALLOW, ZAP, is_swallowed
 
 _WORD = re.compile(r"[a-z0']+|[^a-z0' ]")
 
@@ -75,37 +76,57 @@ def test_crop_is_centred_and_blank_outside(x, y):
     assert chars[CENTRE, CENTRE] == CHARS[glyphs[y, x]]
 
 
+def around_hero(world, game):
+    """Return glyphs, and characters of the terminal, of the square that the crop shows; None where it leaves the map."""
+    y, x = int(world.observation["blstats"][game, 1]), int(world.observation["blstats"][game, 0])
+    if not (CENTRE <= y <= 20 - CENTRE + 1 and CENTRE <= x <= 78 - CENTRE + 1):
+        return None
+    square = slice(y - CENTRE, y + CENTRE), slice(x - CENTRE, x + CENTRE)
+    return world.observation["glyphs"][game][square], world.screen(game).chars[1:22, :79][square]
+
+
 @pytest.mark.parametrize("name", ["compass", "paper"])
-def test_crop_is_what_the_terminal_shows(name):
+@pytest.mark.parametrize(("seed", "engulfed"), [(5, False), (57, True)], ids=["plain", "engulfed"])
+def test_crop_is_what_the_terminal_shows(name, seed, engulfed):
     world = make_world("nethack", 2, render=True)
-    for game in range(2):
-        world.seed(game, 5 + game, 5 + game)
-    world.reset()
+    begun = 0
+
+    def begin(games):
+        nonlocal begun
+        for game in games:
+            world.seed(game, 1000 * seed + begun, 1000 * seed + begun)
+            begun += 1
+        world.reset(games)
+        features.begin(games)
+
     features, policy = make_features(world, name), make_random_policy(2)
-    features.begin([0, 1])
-    compared = 0
-    for _ in range(150):
-        over = [game for game in range(2) if world.games[game].is_over]
-        if over:
-            world.reset(over)
-            features.begin(over)
+    begin([0, 1])
+    compared = inside = 0
+    for _ in range(250):
+        begin([game for game in range(2) if world.games[game].is_over])
         world.step(policy.act(world, ["any", "any"]))
         features.update([0, 1])
         for game in range(2):
-            screen = world.screen(game)
             if world.states[game].prompt or world.games[game].is_over:
                 continue
-            y, x = int(world.observation["blstats"][game, 1]), int(world.observation["blstats"][game, 0])
-            if (world.observation["glyphs"][game, y, x] >= nethack.GLYPH_PET_OFF) or y < 6 or x < 6 or x > 72:
+            shown = around_hero(world, game)
+            if shown is None or shown[0][CENTRE, CENTRE] >= nethack.GLYPH_PET_OFF:
                 continue
-            terminal = np.full((40, 90), ord(" "), np.uint8)
-            terminal[:21, :79] = screen.chars[1:22, :79]
-            cut = terminal[y - 6 : y + 6, x - 6 : x + 6]
-            assert (features.arrays["chars"][game] == cut).all()
+            assert (features.arrays["chars"][game] == shown[1]).all()
             assert features.arrays["chars"][game, CENTRE, CENTRE] == ord("@")
             compared += 1
+            inside += bool(is_swallowed(int(shown[0][CENTRE - 1, CENTRE])))
     world.close()
     assert compared > 50
+    assert bool(inside) == engulfed
+
+
+def test_rays_and_explosions_have_symbols():
+    assert bytes(CHARS[ZAP : ZAP + 8]) == b"|-\\/|-\\/"
+    assert bytes(CHARS[EXPLODE : EXPLODE + 9]) == b"/-\\| |\\-/"
+    assert bytes(CHARS[SWALLOW : SWALLOW + 8]) == b"/-\\||\\-/"
+    assert COLORS[SWALLOW] == COLORS[0] and COLORS[SWALLOW + 8] == COLORS[1]
+    assert COLORS[EXPLODE + 5 * 9] == 9
 
 
 def test_colors_do_not_tell_what_looks_hide():
