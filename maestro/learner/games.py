@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -52,6 +52,11 @@ class GamesConfig(BaseModel):
     options: dict[str, Any] = {}
     """Of the world, over its own TRAINING_OPTIONS."""
     seed: int = Field(default=0, ge=0)
+    dungeons: tuple[Annotated[int, Field(ge=0, lt=1 << 64)], ...] = ()
+    """Numbers of the worlds that episodes are drawn from, each equally likely; empty: every episode has one of its own.
+
+    A few make a small problem for probes of learning, as `num_levels` does in Procgen (Cobbe et al. 2020).
+    """
     horizon: int = Field(default=DEFAULT_HORIZON, ge=1)
     """Steps over which changes are told to a reward model, at most; it was fitted to captions of the same horizon."""
     pay: PayConfig = PayConfig()
@@ -324,6 +329,9 @@ class SkillGames:
         """
         key = (self.group, index, self._episodes[index])
         words = np.random.SeedSequence(self.config.seed, spawn_key=key).generate_state(3, np.uint32)
+        if self.config.dungeons:
+            number = self.config.dungeons[int(words[0]) % len(self.config.dungeons)]
+            return number, number, int(words[2])
         return int(words[0]), int(words[1]), int(words[2])
 
 

@@ -175,6 +175,23 @@ def test_seeds_groups_games_and_episodes_all_make_a_difference(make):
     assert keys(games) not in layouts
 
 
+def test_dungeons_are_the_only_ones_played(make):
+    def layouts(games):
+        return {games.world.truth(index).key_position for index in range(8)}
+
+    one = make(num_games=8, dungeons=(7,))
+    assert len(layouts(one)) == 1
+    assert layouts(make(num_games=8, dungeons=(7,), seed=3, group=2)) == layouts(one)
+    two = make(num_games=8, dungeons=(7, 8))
+    assert layouts(one) < layouts(two) and len(layouts(two)) == 2
+    before = [two.world.truth(index).key_position for index in range(8)]
+    two.reset()
+    after = [two.world.truth(index).key_position for index in range(8)]
+    assert before != after and set(after) <= layouts(make(num_games=8, dungeons=(7, 8), seed=5))
+    with pytest.raises(ValueError, match="dungeons"):
+        GamesConfig(dungeons=(-1,))
+
+
 def test_option_says_what_runs_what_may_start_and_for_how_long(make):
     games = make(num_games=1)
     option = games.observation["option"]
