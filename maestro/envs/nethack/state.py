@@ -82,7 +82,7 @@ FIELD_DOCS: dict[str, str] = {
     "num_items_sold": "Sales to shopkeepers in this episode.",
     "num_prices_identified": "Kinds of items whose base price an offer or a quoted price has given away in this episode.",
     "num_curse_checks": "Items laid on an altar in this episode whose status was unknown until then.",
-    "num_meals": "Meals finished in this episode.",
+    "num_meals": "Meals begun in this episode, whether or not they were finished.",
     "num_levels_visited": "Different levels the hero has been on in this episode, from 1.",
     "blind": "Whether the hero cannot see.",
     "confused": "Whether the hero is confused.",
