@@ -39,6 +39,9 @@ class NetHackOptions(BaseModel):
     """Role, race, alignment and gender by three letters each, or `@` for chance."""
     max_steps: int = Field(default=10_000, ge=1)
     """Steps after which an episode is truncated."""
+    rest_moves: int = Field(default=keys.MOST_REST_MOVES, ge=1, le=keys.MOST_REST_MOVES)
+    """Moves that the action `wait` rests at most (a fast hero has more of them than turns); the policy that ships and the
+    controllers were made with 25."""
     render: bool = False
     """Whether `screen` works; it costs about a fifth of the speed."""
     inventory_shown: bool = True
@@ -75,7 +78,7 @@ class NetHackWorld:
         for index in range(num_games):
             rows = {name: array[index] for name, array in arrays.items()}
             instance = Instance(options.character, rows, wizard=options.wizard, overview=options.overview)
-            self.games.append(Game(instance, rows))
+            self.games.append(Game(instance, rows, options.rest_moves))
         self._seeds: list[tuple[int, int] | None] = [None] * num_games
         self._trackers = [Tracker() for _ in range(num_games)]
         self._last_letters: list[bytes] = [b"\xff"] * num_games

@@ -33,6 +33,7 @@ class Game:
         "_last_map",
         "_letters",
         "_message",
+        "_rest_keys",
         "_send",
         "_starting_letters",
         "ending",
@@ -44,8 +45,9 @@ class Game:
         "rows",
     )
 
-    def __init__(self, instance: Instance, rows: dict[str, np.ndarray]):
+    def __init__(self, instance: Instance, rows: dict[str, np.ndarray], rest_moves: int):
         self.instance = instance
+        self._rest_keys = f"{rest_moves}.".encode() if rest_moves > 1 else b"."
         self.rows = rows
         self._send = instance.send
         self._is_done = instance.is_done
@@ -189,7 +191,7 @@ class Game:
                 self._collect()  # a key that is no answer leaves the question open
 
     def _rest(self) -> None:
-        for key in keys.REST_KEYS:
+        for key in self._rest_keys:
             self._send(key)
 
     def _cast(self) -> None:

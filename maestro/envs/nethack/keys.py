@@ -54,8 +54,8 @@ NO = ACTION["southeast"]
 """The action whose key is `n`."""
 
 SPACE, ESCAPE = 32, 27
-REST_KEYS: tuple[int, ...] = (ord("2"), ord("5"), ord("."))
-"""`wait` rests up to 25 turns; the game stops it when something comes into view."""
+MOST_REST_MOVES = 25
+"""`wait` rests so many of the hero's moves unless the world says fewer; the game stops it when something comes into view."""
 
 AGENT_ANSWERS: re.Pattern[str] = re.compile(r"\b(eat|attack|pray|drop|drink|Sell)\b|direction\?")
 """A question that holds one of these waits for the agent; every other one gets Escape."""

@@ -9,6 +9,7 @@ from maestro.envs import make_world
 from maestro.envs.nethack import ACTION
 from maestro.envs.nethack.game import Game
 from maestro.envs.nethack.keys import ACTION_NAMES, AGENT_ANSWERS, KEYS
+from maestro.errors import WorldError
 
 YES, NO = ACTION["northwest"], ACTION["southeast"]
 
@@ -83,6 +84,22 @@ def test_wait_rests_many_turns_in_one_step():
     world.close()
     assert after.step == before.step + 1
     assert after.turn - before.turn > 10
+
+
+def test_a_world_may_rest_fewer_moves_in_a_step():
+    def turns(moves):
+        world = make_game(seed=7, rest_moves=moves)
+        before = world.states[0].turn
+        after = [act(world, "wait").turn - before for _ in range(4)]
+        world.close()
+        return after
+
+    one = turns(1)
+    assert one[-1] <= 4, "a move is a turn at most; a monk is faster"
+    assert turns(4)[0] == one[-1]
+    assert turns(12)[0] > one[-1]
+    with pytest.raises(WorldError, match="rest_moves"):
+        make_game(seed=7, rest_moves=26)
 
 
 def test_leaving_the_dungeon_is_asked_and_declined():
