@@ -159,9 +159,10 @@ class Games:
             raise ValueError("these setups cannot be played beside each other")
         first, task = setups[0], setups[0].task()
         world_name = task.spec.world
-        self.world: World = make_world(world_name, first.num_games, **world_options(task))
         content = Content(first.roots)
         self.policy: SkillPolicy = make_policy(first.policy, world_name, first.num_games, content)
+        self._options = {**world_options(task), **getattr(self.policy, "world_options", {})}
+        self.world: World = make_world(world_name, first.num_games, **self._options)
         skills = content.skills(world_name)
         self._parts = [_part(setup, skills) for setup in setups]
         make_first, fallback = self._parts[0].make_policy, task.spec.fallback
@@ -272,7 +273,7 @@ class Games:
             target=setup.target,
             policy=setup.policy,
             world=self.world.name,
-            options=world_options(task),
+            options=self._options,
             action_names=tuple(self.world.action_names),
             actions=np.frombuffer(bytes(slot.actions), dtype=np.uint8),
             switches=self.executive.switches(index),

@@ -342,6 +342,12 @@ def world_options(config: GamesConfig, content: Content) -> dict[str, Any]:
     return {**usual, "max_steps": max_steps, **config.options}
 
 
+def action_options(config: GamesConfig) -> dict[str, Any]:
+    """Give those of the configured options of the world that say what an action does; they belong to the policy."""
+    names = getattr(load_world_module(config.world), "ACTION_OPTIONS", ())
+    return {name: value for name, value in config.options.items() if name in names}
+
+
 class _Alone:
     """The policy over skills where there is one skill only."""
 

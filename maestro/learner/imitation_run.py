@@ -24,6 +24,7 @@ import torch
 from maestro.errors import CheckpointError, MaestroError, RecordError
 from maestro.learner.cloning import ImitateConfig
 from maestro.learner.demonstrations import put_weights
+from maestro.learner.games import action_options
 from maestro.learner.imitate import Imitation, Report
 from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import CARD, PolicyCard, load_card, save_policy
@@ -181,6 +182,7 @@ def _card(run: Run, imitation: Imitation) -> dict[str, Any]:
     method = f"{METHOD} ({steps:,} labelled steps)" if (run.folder / INIT).is_dir() else METHOD
     return {
         **imitation.description,
+        "world_options": action_options(imitation.config.games),
         **chained(run.folder, method, "imitation", settings, steps, _curve(run)),
         "made_with": versions(),
     }

@@ -25,6 +25,7 @@ def model_card(card: PolicyCard, repo: str) -> str:
     """Write the model card as Markdown with the hub's metadata before it."""
     skills = ", ".join(f"`{skill.name}`" for skill in card.skills)
     architecture = ", ".join(f"{key} {value}" for key, value in card.architecture.model_dump().items())
+    options = "".join(f", with {name} = {value}" for name, value in card.world_options.items())
     parts = [
         _HEADER.format(world=card.world),
         f"# A skill-conditioned policy for {card.world}",
@@ -40,7 +41,7 @@ def model_card(card: PolicyCard, repo: str) -> str:
         _evaluation(card.evaluation),
         "## Network",
         f"{card.num_parameters:,} parameters, stored as {card.stored}. It sees the features `{card.features.name}` "
-        f"(version {card.features.version}) and chooses among {len(card.action_names)} actions. {architecture}.",
+        f"(version {card.features.version}) and chooses among {len(card.action_names)} actions{options}. {architecture}.",
         f"Made with maestro {card.maestro_version}. Configuration of every stage, curves and hashes of the skills are in "
         "`card.json`.",
     ]

@@ -66,6 +66,8 @@ class PolicyCard(BaseModel):
     world: str
     features: FeaturesCard
     action_names: tuple[str, ...]
+    world_options: dict[str, Any] = {}
+    """Options of the world that say what an action does, where it was trained with others than usual; `eval` sets them."""
     skills: tuple[SkillCard, ...]
     """In the order of their numbers in `option`."""
     method: str
@@ -291,6 +293,8 @@ def policy_sha256(folder: Path) -> str:
         mode="json", include={"world", "features", "action_names", "architecture", "weights_sha256"}
     )
     plays["skills"] = [skill.name for skill in card.skills]
+    if card.world_options:
+        plays["world_options"] = card.world_options
     return hashlib.sha256(json.dumps(plays, sort_keys=True).encode()).hexdigest()
 
 

@@ -18,7 +18,7 @@ from maestro.learner.belonging import Belonging, belonging_of, check_belonging
 from maestro.learner.binned import card_curve
 from maestro.learner.checkpoint import choose, find_checkpoints, network_weights
 from maestro.learner.config import TrainConfig
-from maestro.learner.games import SkillGames
+from maestro.learner.games import SkillGames, action_options
 from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.policy_file import (
     CARD,
@@ -158,4 +158,4 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
     settings |= {"earlier": earlier} if earlier else {}
     curve = card_curve(run, found.env_steps)
     made = chained(run, method, "reinforcement learning", settings, found.env_steps, curve)
-    return network.eval(), {**about, **made}
+    return network.eval(), {**about, "world_options": action_options(config.games), **made}

@@ -58,6 +58,7 @@ class TrainedPolicy:
         self.num_games = num_games
         loaded = load_policy(folder, skills=skills)
         self.card, self.notes = loaded.card, loaded.notes
+        self.world_options = dict(loaded.card.world_options)
         self._network = loaded.network.freeze_for_acting()
         self._greedy = greedy
         self._states = torch.zeros(num_games, self._network.state_size)

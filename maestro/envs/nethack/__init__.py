@@ -23,6 +23,7 @@ from maestro.errors import WorldError
 __all__ = [
     "ACTION",
     "ACTION_NAMES",
+    "ACTION_OPTIONS",
     "FEATURE_SETS",
     "FIELD_DOCS",
     "REFERENCE_OPTIONS",
@@ -40,6 +41,8 @@ __all__ = [
 
 TRAINING_OPTIONS = {"inventory_shown": False, "overview": False}
 """What a world for training is made with: no feature set reads what it leaves out, and it is a tenth faster."""
+ACTION_OPTIONS = ("rest_moves",)
+"""Names of the options that say what an action does: a policy is evaluated with those it was trained with."""
 REFERENCE_OPTIONS = {"inventory_shown": True}
 """What a world is made with in which the reference policy plays: it reads the inventory in words."""
 
