@@ -27,7 +27,7 @@ from maestro.envs import make_world
 from maestro.envs.world import SkillPolicy, SuccessTest, World
 from maestro.evaluation.competence import Judge, load_successes
 from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, Seeds, SkillUse, episode_seeds
-from maestro.evaluation.policies import attend, check_policy, make_policy
+from maestro.evaluation.policies import attend, check_policy, make_policy, wanted_options
 from maestro.evaluation.progression import progression
 from maestro.evaluation.success import TestPair, find_tests
 from maestro.options.executive import Executive
@@ -161,7 +161,7 @@ class Games:
         world_name = task.spec.world
         content = Content(first.roots)
         self.policy: SkillPolicy = make_policy(first.policy, world_name, first.num_games, content)
-        self._options = {**world_options(task), **getattr(self.policy, "world_options", {})}
+        self._options = world_options(task) | wanted_options(self.policy)
         self.world: World = make_world(world_name, first.num_games, **self._options)
         skills = content.skills(world_name)
         self._parts = [_part(setup, skills) for setup in setups]

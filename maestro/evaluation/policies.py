@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import json
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from maestro.content import TRAINED_POLICY_FOLDER, Content
 from maestro.envs import load_world_module
@@ -75,6 +75,11 @@ def attend(policy: SkillPolicy, world: World, executive: Executive) -> None:
     """Tell a policy that wants to know it whose games it plays; raises PolicyFileError where it does not fit them."""
     if isinstance(policy, AttentivePolicy):
         policy.attend(world, executive)
+
+
+def wanted_options(policy: SkillPolicy) -> dict[str, Any]:
+    """Give the options of the world that a policy plays with, its attribute `world_options`; most have none."""
+    return dict(getattr(policy, "world_options", {}))
 
 
 def check_policy(policy: str, world: str, content: Content | None = None) -> tuple[str, ...]:
