@@ -47,8 +47,8 @@ class Game:
 
     def __init__(self, instance: Instance, rows: dict[str, np.ndarray], rest_moves: int):
         self.instance = instance
-        self._rest_keys = f"{rest_moves}.".encode() if rest_moves > 1 else b"."
         self.rows = rows
+        self._rest_keys = f"{rest_moves}.".encode() if rest_moves > 1 else b"."
         self._send = instance.send
         self._is_done = instance.is_done
         self._flags = rows["misc"].data
