@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maestro.content import Content
-from maestro.envs import load_world_module, make_world
+from maestro.envs import load_world_module
 from maestro.envs.world import SkillPolicy, World
 from maestro.errors import ConfigError, PolicyFileError
 from maestro.evaluation.episode import episode_seeds
-from maestro.evaluation.policies import attend, make_policy, policy_identity
+from maestro.evaluation.policies import attend, make_policy, make_world_of, policy_identity
 from maestro.options.executive import Executive
 from maestro.options.load import load_options, load_policy
 from maestro.parallel import map_tasks
@@ -185,51 +185,52 @@ def collect(
 def play_chunk(task: ChunkTask) -> ChunkResult:
     """Play one chunk; the same rows wherever and whenever it is played."""
     setup, number = task
-    player = _player(setup.world, setup.roots, setup.episode_steps, setup.horizon)
-    return player.play(setup.policy_of(number), range(number * GAMES, (number + 1) * GAMES), setup.seed)
+    player = _player(setup, setup.policy_of(number))
+    return player.play(range(number * GAMES, (number + 1) * GAMES), setup.seed)
 
 
-@functools.lru_cache(maxsize=1)
-def _player(world: str, roots: tuple[Path, ...], episode_steps: int, horizon: int) -> Player:
-    return Player(world, roots, episode_steps, horizon)
+@functools.lru_cache(maxsize=8)
+def _player(setup: CollectSetup, policy: str) -> Player:
+    return Player(setup, policy)
 
 
 class Player:
-    """Games of one world under its training policy over skills; kept from chunk to chunk, because engines start slowly."""
+    """Games of one policy under a world's training policy over skills; kept from chunk to chunk, because engines start slowly."""
 
-    def __init__(self, world: str, roots: tuple[Path, ...], episode_steps: int, horizon: int) -> None:
-        """Load content and start the games; raises the MaestroError that says what is wrong with them."""
-        content = self._content = Content(roots)
-        training = content.training(world)
-        self.world: World = make_world(world, GAMES, max_steps=episode_steps)
-        self._executive = Executive(
-            load_options(content.skills(world)), load_policy(training), training.spec.fallback, GAMES
+    def __init__(self, setup: CollectSetup, policy: str) -> None:
+        """Load content and policy and start the games, in the world that the policy plays in.
+
+        Raises the MaestroError that says what is wrong with them.
+        """
+        content = Content(setup.roots)
+        training = content.training(setup.world)
+        self.policy: SkillPolicy = make_policy(policy, setup.world, GAMES, content)
+        self.source = policy if policy in ("reference", "random") else "policy"
+        self.world: World = make_world_of(
+            self.policy, policy, setup.world, GAMES, max_steps=setup.episode_steps
         )
-        self._windows = [Window(horizon) for _ in range(GAMES)]
-        self._policies: dict[str, SkillPolicy] = {}
+        self._executive = Executive(
+            load_options(content.skills(setup.world)), load_policy(training), training.spec.fallback, GAMES
+        )
+        attend(self.policy, self.world, self._executive)
+        self._windows = [Window(setup.horizon) for _ in range(GAMES)]
 
-    def play(self, policy_name: str, episodes: range, seed: int) -> ChunkResult:
+    def play(self, episodes: range, seed: int) -> ChunkResult:
         """Play these episodes (as many as there are games) to their ends."""
-        policy = self._policies.get(policy_name)
-        if policy is None:
-            policy = make_policy(policy_name, self.world.name, GAMES, self._content)
-            attend(policy, self.world, self._executive)
-            self._policies[policy_name] = policy
         seeds = [episode_seeds(seed, episode) for episode in episodes]
-        self._begin(policy, seeds)
+        self._begin(seeds)
         rows: list[Transition] = []
         seen: set[bytes] = set()
         steps = 0
-        source = policy_name if policy_name in ("reference", "random") else "policy"
         running = list(self._executive.running)
         while any(running):
-            result = self.world.step(policy.act(self.world, running))
+            result = self.world.step(self.policy.act(self.world, running))
             for index, skill in enumerate(running):
                 if skill is None:
                     continue
                 steps += 1
                 row = self._look(
-                    index, skill, episodes[index], (seeds[index].core, seeds[index].disp), source
+                    index, skill, episodes[index], (seeds[index].core, seeds[index].disp), self.source
                 )
                 key = caption_key(row.caption)
                 if key not in seen:
@@ -240,12 +241,12 @@ class Player:
         failed = sum(self._executive.failure(index) is not None for index in range(GAMES))
         return ChunkResult(rows, steps, len(episodes), failed)
 
-    def _begin(self, policy: SkillPolicy, seeds: list[Any]) -> None:
+    def _begin(self, seeds: list[Any]) -> None:
         for index, game_seeds in enumerate(seeds):
             self.world.seed(index, game_seeds.core, game_seeds.disp)
         self.world.reset()
         for index, game_seeds in enumerate(seeds):
-            policy.reset(index, game_seeds.policy)
+            self.policy.reset(index, game_seeds.policy)
             self._executive.start(index, self.world.states[index], game_seeds.code)
             self._windows[index].reset(self.world.states[index])
 

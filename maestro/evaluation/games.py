@@ -23,11 +23,10 @@ import numpy as np
 
 import maestro
 from maestro.content import Content, SkillContent, TaskContent
-from maestro.envs import make_world
 from maestro.envs.world import SkillPolicy, SuccessTest, World
 from maestro.evaluation.competence import Judge, load_successes
 from maestro.evaluation.episode import Ending, EpisodeFile, EpisodeRecord, Seeds, SkillUse, episode_seeds
-from maestro.evaluation.policies import attend, check_policy, make_policy, wanted_options
+from maestro.evaluation.policies import attend, check_policy, make_policy, make_world_of, wanted_options
 from maestro.evaluation.progression import progression
 from maestro.evaluation.success import TestPair, find_tests
 from maestro.options.executive import Executive
@@ -162,7 +161,9 @@ class Games:
         content = Content(first.roots)
         self.policy: SkillPolicy = make_policy(first.policy, world_name, first.num_games, content)
         self._options = world_options(task) | wanted_options(self.policy)
-        self.world: World = make_world(world_name, first.num_games, **self._options)
+        self.world: World = make_world_of(
+            self.policy, first.policy, world_name, first.num_games, **world_options(task)
+        )
         skills = content.skills(world_name)
         self._parts = [_part(setup, skills) for setup in setups]
         make_first, fallback = self._parts[0].make_policy, task.spec.fallback

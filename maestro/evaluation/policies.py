@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from maestro.content import TRAINED_POLICY_FOLDER, Content
-from maestro.envs import load_world_module
+from maestro.envs import load_world_module, make_world
 from maestro.envs.world import SkillPolicy, World
-from maestro.errors import PolicyFileError, suggestion
+from maestro.errors import MaestroError, PolicyFileError, suggestion
 from maestro.options.executive import Executive
 
 TRAINED, REFERENCE = "trained", "reference"
@@ -80,6 +80,26 @@ def attend(policy: SkillPolicy, world: World, executive: Executive) -> None:
 def wanted_options(policy: SkillPolicy) -> dict[str, Any]:
     """Give the options of the world that a policy plays with, its attribute `world_options`; most have none."""
     return dict(getattr(policy, "world_options", {}))
+
+
+def make_world_of(policy: SkillPolicy, name: str, world: str, num_games: int, **options: Any) -> World:
+    """Make the world that a policy plays in: with the options it wants over those given. `name` is what messages call it.
+
+    Raises PolicyFileError where the world refuses what the policy wants, and else as `make_world` does.
+    """
+    wanted = wanted_options(policy)
+    try:
+        return make_world(world, num_games, **options | wanted)
+    except MaestroError as error:
+        if not wanted:
+            raise
+        said = ", ".join(f"{key}={value!r}" for key, value in wanted.items())
+        raise PolicyFileError(
+            f"this policy plays {world} with {said}, and no such world could be made: {error.what}",
+            where=name,
+            expected=error.expected,
+            hint="make the policy anew with options that this version has, or use the version it was made with",
+        ) from error
 
 
 def check_policy(policy: str, world: str, content: Content | None = None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from maestro.content import Content
 from maestro.errors import ConfigError, PolicyFileError
 from maestro.evaluation.collect import (
     CollectSetup,
+    Player,
     Share,
     Target,
     caption_version,
@@ -136,3 +137,49 @@ def test_nethack_gives_facts_and_rare_events(tmp_path):
     for row in rows:
         assert ("Dungeon level: same" in row.caption) == (row.depth_before == row.depth_after)
         assert ("Gold: rose" in row.caption) == (row.gold_after > row.gold_before)
+
+
+RESTER = """
+class Rester:
+    world_options = {options!r}
+
+    def __init__(self, num_games):
+        pass
+
+    def reset(self, index, seed):
+        pass
+
+    def act(self, world, skills):
+        wait = world.action_names.index("wait")
+        return [-1 if skill is None else wait for skill in skills]
+
+
+make_skill_policy = Rester
+"""
+
+
+def longest_rest(folder, options) -> int:
+    """Let a policy that only waits play a chunk and give the most turns that one of its steps took."""
+    folder.mkdir()
+    policy = folder / "rester.py"
+    policy.write_text(RESTER.format(options=options), encoding="utf-8")
+    player = Player(setup("nethack", parse_mix(str(policy)), episode_steps=40), str(policy))
+    turns = []
+    step = player.world.step
+
+    def noted(actions):
+        before = [state.turn for state in player.world.states]
+        result = step(actions)
+        turns.extend(state.turn - was for state, was in zip(player.world.states, before, strict=True))
+        return result
+
+    player.world.step = noted
+    assert player.play(range(4), 0).steps > 0
+    return max(turns)
+
+
+def test_a_policy_is_collected_in_the_world_it_plays_in(tmp_path):
+    assert longest_rest(tmp_path / "usual", {}) > 10
+    assert longest_rest(tmp_path / "short", {"rest_moves": 2}) <= 2
+    with pytest.raises(PolicyFileError, match=r"rester\.py.* with rest_moves=0.*no such world"):
+        longest_rest(tmp_path / "wrong", {"rest_moves": 0})
