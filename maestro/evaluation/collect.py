@@ -186,7 +186,7 @@ def play_chunk(task: ChunkTask) -> ChunkResult:
     """Play one chunk; the same rows wherever and whenever it is played."""
     setup, number = task
     player = _player(setup, setup.policy_of(number))
-    return player.play(range(number * GAMES, (number + 1) * GAMES), setup.seed)
+    return player.play(range(number * GAMES, (number + 1) * GAMES))
 
 
 @functools.lru_cache(maxsize=8)
@@ -214,10 +214,11 @@ class Player:
         )
         attend(self.policy, self.world, self._executive)
         self._windows = [Window(setup.horizon) for _ in range(GAMES)]
+        self._seed = setup.seed
 
-    def play(self, episodes: range, seed: int) -> ChunkResult:
+    def play(self, episodes: range) -> ChunkResult:
         """Play these episodes (as many as there are games) to their ends."""
-        seeds = [episode_seeds(seed, episode) for episode in episodes]
+        seeds = [episode_seeds(self._seed, episode) for episode in episodes]
         self._begin(seeds)
         rows: list[Transition] = []
         seen: set[bytes] = set()

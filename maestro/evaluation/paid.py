@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from maestro.evaluation.collect import GAMES, Player
+from maestro.evaluation.collect import GAMES, CollectSetup, Player, Share
 from maestro.preferences.transitions import FACTS, SCHEMA, Transition
 from maestro.rewards.encode import CHANGES, encode_changes
 from maestro.rewards.files import SkillReward
@@ -65,11 +65,12 @@ def highest_paid(
     Empty messages earn nothing and are not counted. Returns plain data (steps, total, and the messages
     with the largest sums) and the transitions seen, as a dataset has them.
     """
-    player = _Recorder(world, roots, episode_steps, horizon)
+    setup = CollectSetup(world, (Share(policy, 1.0),), seed, roots, horizon, episode_steps)
+    player = _Recorder(setup, policy)
     steps = player.record(reward.card.skill)
     played, rows = 0, []
     while played < episodes:
-        rows += player.play(policy, range(played, played + GAMES), seed).rows
+        rows += player.play(range(played, played + GAMES)).rows
         played += GAMES
     steps.sort(key=lambda step: step.episode)  # games run side by side; each one's own order stays
     mine = [step for step in steps if step.mine]
