@@ -2,7 +2,8 @@
 
 Per step and game, after the world stepped: `observe`, all initiations, the running skill's termination and limits,
 and, where it ended, the policy's choice. A choice that may not start is refused and the task's fallback runs instead.
-An exception in generated code, or an answer its contract forbids, ends that game's episode and no other.
+An exception in generated code, an answer its contract forbids, or no answer before the deadline ends that game's episode
+and no other.
 
 Plain code over states: anything with `step` and `turn` will do.
 """
@@ -24,6 +25,7 @@ from maestro.options.accounting import (
     Switch,
     summarise,
 )
+from maestro.options.deadline import Calls, CallTooLong
 from maestro.options.failure import BadAnswer, GeneratedCodeFailure, describe_failure
 from maestro.options.option import Initiation, Option, PolicyOverSkills, Termination
 
@@ -117,6 +119,7 @@ class Executive:
             option.name: (option.max_turns or _NEVER, option.max_steps or _NEVER) for option in options
         }
         self._startable: dict[int, frozenset[str]] = {}
+        self._calls = Calls()
         self._games = [self._under(make_policy, fallback) for _ in range(num_games)]
 
     def start(
@@ -138,6 +141,8 @@ class Executive:
         game = self._games[index] = self._under(make_policy or last.make_policy, fallback or last.fallback)
         self.running[index] = None
         self.started[index] = game.state = state
+        self._calls.watch()
+        self._calls.number += 1
         try:
             policy = game.make_policy(seed)
             game.select_skill = policy.select_skill
@@ -155,6 +160,8 @@ class Executive:
             return self._choose(index, game, state, None)
         except Exception as error:  # noqa: BLE001 - generated code may raise anything
             return self._fail(index, game, error)
+        finally:
+            self._calls.number += 1
 
     def advance(self, index: int, state: Any) -> str | None:
         """Take note of the state after a step of game `index` and return the skill that acts next.
@@ -166,6 +173,8 @@ class Executive:
             return None
         game = self._games[index]
         game.state = state
+        calls = self._calls
+        calls.number += 1
         try:
             observe = game.observe
             if observe is not None:
@@ -191,6 +200,8 @@ class Executive:
             return self._choose(index, game, state, skill)
         except Exception as error:  # noqa: BLE001 - generated code may raise anything
             return self._fail(index, game, error)
+        finally:
+            calls.number += 1
 
     def finish(self, index: int, state: Any) -> None:
         """Close the account of game `index` whose episode ended with `state`; generated code is not asked again.
@@ -288,6 +299,10 @@ class Executive:
         for option in self._options:
             functions += (option.can_initiate, option.should_terminate)
         failure = describe_failure(error, game.state.step, functions)
+        if failure is None and isinstance(
+            error, CallTooLong
+        ):  # it came while nothing generated was on the stack
+            failure = GeneratedCodeFailure("", 0, "", str(error), game.state.step)
         if failure is None:
             raise error
         game.failure = failure
