@@ -16,56 +16,24 @@ import errno
 import fcntl
 import json
 import os
-import platform
 import re
-import subprocess
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import maestro
 from maestro.errors import RecordError, RunError
+from maestro.versions import versions
 
 RUNS_VARIABLE = "MAESTRO_RUNS"
-RECORDED_PACKAGES = ("nle", "numpy", "torch", "gymnasium", "pydantic", "sample-factory")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def runs_root(folder: Path | None = None) -> Path:
     """Choose where runs are kept: `folder` (a command's `--run`), else MAESTRO_RUNS, else ./runs."""
     return folder or Path(os.environ.get(RUNS_VARIABLE) or "runs")
-
-
-def versions() -> dict[str, str | None]:
-    """Collect what a result depends on: packages (None when not installed), Python, platform, git commit."""
-    found: dict[str, str | None] = {"maestro": maestro.__version__}
-    for package in RECORDED_PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    found["python"] = platform.python_version()
-    found["platform"] = platform.platform()
-    found["git_commit"] = git_commit()
-    return found
-
-
-def git_commit() -> str | None:
-    """Name the commit of the checkout maestro runs from, with "+" when files differ from it; None without one."""
-    checkout = Path(__file__).resolve().parent.parent
-    if not (checkout / ".git").exists():
-        return None
-    try:
-        commit = _git(checkout, "rev-parse", "HEAD").strip()
-        return commit + (
-            "+" if _git(checkout, "status", "--porcelain", "--untracked-files=no").strip() else ""
-        )
-    except (OSError, subprocess.SubprocessError):  # no git here, or a repository without a commit
-        return None
 
 
 class Run:
@@ -375,11 +343,6 @@ def _parses(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
 
 
 def _now() -> str:

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from maestro.errors import RecordError, RunError
-from maestro.runs import Run, read_config, runs_root, versions
+from maestro.runs import Run, read_config, runs_root
+from maestro.versions import versions
 
 
 @pytest.fixture

@@ -41,7 +41,8 @@ from maestro.preferences.goals import find_goal
 from maestro.preferences.job import Annotation, Job, JobOptions
 from maestro.preferences.questions import parse_shard
 from maestro.preferences.store import JudgementStore
-from maestro.runs import runs_root, versions, write_atomically
+from maestro.runs import runs_root, write_atomically
+from maestro.versions import versions
 
 INCOMPLETE = 1
 ALL = "all"

@@ -44,7 +44,8 @@ from maestro.evaluation.collect import (
 )
 from maestro.preferences.transitions import TransitionWriter
 from maestro.preferences.window import DEFAULT_HORIZON
-from maestro.runs import Run, runs_root, versions
+from maestro.runs import Run, runs_root
+from maestro.versions import versions
 
 DEFAULT_STEPS = 200_000
 DEFAULT_MIX = "reference:0.7,random:0.3"

@@ -34,7 +34,8 @@ from maestro.envs import make_world, world_names
 from maestro.errors import DependencyError, MaestroError
 from maestro.llm.doctor import findings
 from maestro.options.load import sandbox_layers
-from maestro.runs import runs_root, versions
+from maestro.runs import runs_root
+from maestro.versions import versions
 
 DISTRIBUTION = "maestro-skills"
 EXTRAS = {

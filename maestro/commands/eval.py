@@ -37,8 +37,9 @@ from maestro.evaluation.policies import default_policy, is_trained
 from maestro.evaluation.report import TaskResult, render_report
 from maestro.evaluation.store import EvaluationRun
 from maestro.evaluation.summary import OWN, code_name, summarise, summarise_code_seeds, summarise_skills
-from maestro.runs import runs_root, versions, write_atomically
+from maestro.runs import runs_root, write_atomically
 from maestro.specs import TaskSpec
+from maestro.versions import versions
 
 INTERRUPTED = 130
 GAMES_PER_WORKER = 4

@@ -29,7 +29,8 @@ from maestro.learner.imitate import Imitation, Report
 from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import CARD, PolicyCard, load_card, save_policy
 from maestro.learner.run_policy import INIT, chained, keep_init
-from maestro.runs import Run, read_config, versions
+from maestro.runs import Run, read_config
+from maestro.versions import versions
 
 CHECKPOINT, PREVIOUS = "imitation.pt", "imitation.previous.pt"
 POLICY = "policy"

@@ -34,7 +34,8 @@ from maestro.preferences.summary import Summary
 from maestro.preferences.transitions import dataset_digest, read_info, read_transitions
 from maestro.preferences.verdicts import read_verdicts, write_verdicts
 from maestro.prompts import Prompts
-from maestro.runs import versions, write_atomically
+from maestro.runs import write_atomically
+from maestro.versions import versions
 
 VERDICTS, REPORT = "verdicts.parquet", "report.json"
 _GAMES = {"nethack": "NetHack"}
