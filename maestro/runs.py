@@ -28,6 +28,8 @@ from maestro.errors import RecordError, RunError
 from maestro.versions import versions
 
 RUNS_VARIABLE = "MAESTRO_RUNS"
+_LONGEST_SHOWN = 100
+"""Characters of a setting that a message repeats."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -71,7 +73,7 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock()
             self.continued = (self.folder / "config.json").exists()
-            self._settle_config(_plain_copy(config), frozenset(may_differ))
+            self._settle_config(_plain_copy(config), may_differ)
             self.append_record("sessions", {"started": _now(), "pid": os.getpid(), "versions": versions()})
         except OSError as error:
             self.close()
@@ -160,22 +162,13 @@ class Run:
         os.ftruncate(fd, 0)
         os.pwrite(fd, str(os.getpid()).encode(), 0)
 
-    def _settle_config(self, config: dict[str, Any], may_differ: frozenset[str]) -> None:
+    def _settle_config(self, config: dict[str, Any], may_differ: Iterable[str]) -> None:
         path = self.folder / "config.json"
         if not self.continued:
             document = {"name": self.name, "created": _now(), "config": config, "versions": versions()}
             write_atomically(path, _to_json(document, path, indent=2) + "\n")
             return
-        saved, config = _dotted(read_config(self.folder)["config"]), _dotted(config)
-        may_differ |= {key for key in saved.keys() | config.keys() if key.split(".")[0] in may_differ}
-        for key in sorted((saved.keys() | config.keys()) - may_differ):
-            if saved.get(key) != config.get(key):
-                raise RunError(
-                    f"the run was started with {key} = {saved.get(key)!r}, and now {key} = {config.get(key)!r}",
-                    where=str(path),
-                    expected="the same configuration, so that its records belong together",
-                    hint="give this run another name, or use the first setting again",
-                )
+        check_config(self.folder, config, may_differ)
 
     def _repair_tail(self, name: str, path: Path) -> None:
         """Drop or complete the half line a killed process left, once a session, before anything is appended."""
@@ -243,6 +236,26 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise RunError(
             f"the file is damaged: {error}", where=str(path), hint="remove the run folder"
         ) from error
+
+
+def check_config(folder: Path, config: Mapping[str, Any], may_differ: Iterable[str] = ()) -> None:
+    """Compare what a run was started with with `config`, as opening it does; nothing for a folder that is no run yet.
+
+    Raises RunError with the first setting that differs and is not in `may_differ`.
+    """
+    path = folder / "config.json"
+    if not path.exists():
+        return
+    saved, now = _dotted(read_config(folder)["config"]), _dotted(_plain_copy(config))
+    tables = frozenset(may_differ)
+    for key in sorted(saved.keys() | now.keys()):
+        if key not in tables and key.split(".")[0] not in tables and saved.get(key) != now.get(key):
+            raise RunError(
+                f"the run was started with {key} = {_shown(saved.get(key))}, and now {key} = {_shown(now.get(key))}",
+                where=str(path),
+                expected="the same configuration, so that its records belong together",
+                hint="give this run another name, or use the first setting again",
+            )
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -330,6 +343,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def _plain_copy(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from maestro.errors import RecordError, RunError
-from maestro.runs import Run, read_config, runs_root
+from maestro.runs import Run, check_config, read_config, runs_root
 from maestro.versions import versions
 
 
@@ -85,6 +85,18 @@ def test_a_setting_in_a_table_is_named_and_may_differ_by_itself(tmp_path):
     Run("one", config=tables[1], root=tmp_path, may_differ=differ).close()
     with pytest.raises(RunError, match=r"games\.seed = 0, and now games\.seed = 1"):
         Run("one", config=tables[2], root=tmp_path, may_differ=differ)
+
+
+def test_a_configuration_is_compared_without_opening_the_run(tmp_path):
+    check_config(tmp_path / "one", {"seed": 1})
+    assert not (tmp_path / "one").exists()
+    Run("one", config={"seed": 1, "path": Path("a"), "many": [1] * 500}, root=tmp_path).close()
+    sessions = (tmp_path / "one" / "sessions.jsonl").read_bytes()
+    check_config(tmp_path / "one", {"seed": 2, "path": Path("a"), "many": [1] * 500}, ["seed"])
+    with pytest.raises(RunError, match="many = ") as caught:
+        check_config(tmp_path / "one", {"seed": 1, "path": Path("a"), "many": []})
+    assert len(str(caught.value)) < 600 and "..., and now many = []" in str(caught.value)
+    assert (tmp_path / "one" / "sessions.jsonl").read_bytes() == sessions
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "a b"])

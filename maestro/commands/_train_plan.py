@@ -41,10 +41,12 @@ CORRIDOR_RATE = 8_000
 PROCESS_BYTES, GAME_BYTES = 380e6, {"nethack": 5e6}
 """Memory of a process with torch in it, and of a game: roughly what `top` showed."""
 MAY_DIFFER = (
-    "steps", "num_workers", "num_groups", "games.num_games", "batches_ahead", "learner_threads", "device", "save_every_s",
-    "keep_checkpoints", "milestone_steps", "batch_size", "learning_rate", "entropy_coefficient", "pull", "probes",
+    "steps", "num_workers", "num_groups", "games.num_games", "games.training", "games.dungeons", "batches_ahead",
+    "learner_threads", "device", "save_every_s", "keep_checkpoints", "milestone_steps", "batch_size", "learning_rate",
+    "entropy_coefficient", "pull", "probes",
 )  # fmt: skip
-"""Settings that may change when a run goes on. What each session used is in settings.jsonl."""
+"""Settings that may change when a run goes on: of speed, of learning, and of the curriculum. What each session used is in
+settings.jsonl."""
 
 
 class TrainPolicySettings(TrainConfig):

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from maestro.commands._emergence import print_emergence, rows_of_run
 from maestro.commands._output import print_json
 from maestro.errors import ConfigError
-from maestro.runs import Run, runs_root
+from maestro.runs import Run, check_config, runs_root
 
 if TYPE_CHECKING:
     from maestro.commands._train_plan import Plan
@@ -74,11 +74,19 @@ Config = TrainPolicyConfig
 def run(config: TrainPolicyConfig) -> int:
     """Print the plan, train, and say where the policy is; exit code 130 where Ctrl-C cut it short."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from maestro.commands._train_plan import check_memory, describe, make_plan, read_train_settings, show_plan
+    from maestro.commands._train_plan import (
+        MAY_DIFFER,
+        check_memory,
+        describe,
+        make_plan,
+        read_train_settings,
+        show_plan,
+    )
 
     settings = read_train_settings(config.config, config.preset, config.seed, config.init, run=config.run)
     folder = (config.run or runs_root() / f"train-policy-{settings.games.world}").absolute()
     plan = make_plan(folder, settings, whole_steps(config.steps))
+    check_config(folder, plan.identity(), MAY_DIFFER)
     if config.json and config.dry_run:
         print_json(describe(plan))
     elif not config.json:

@@ -45,7 +45,7 @@ from maestro.preferences.job import Annotation
 from maestro.preferences.store import JudgementStore
 from maestro.preferences.transitions import TransitionWriter
 from maestro.rewards.threads import settle_threads
-from maestro.runs import Run, runs_root
+from maestro.runs import Run, check_config, runs_root
 
 if TYPE_CHECKING:
     from maestro.commands._policy_stage import PolicyStage
@@ -100,6 +100,7 @@ def run(config: TrainSkillsConfig) -> int:
     settings = read_settings((*config.config, *seed), TrainSkillsSettings)
     content = settings.find_content()
     folder = (config.run or runs_root() / f"train-skills-{settings.world}").absolute()
+    check_config(folder, _identity(settings), _MAY_DIFFER)
     skills = _skills(config, content, settings.world) if config.stage != "policy" else []
     plans = [plan_skill(content, folder, skill, settings) for skill in skills]
     described = describe(content, plans, settings, folder)

@@ -143,8 +143,11 @@ def test_it_trains_skips_what_is_done_and_goes_on_exactly(runs, capsys):
 
     # named with --run, it needs to be told no setting again, and takes one that is given anew
     words = ("train-policy", "--run", str(folder), "--steps", "13000", "--json")
-    assert main([*words, "--config", "rollout=8"]) == 1
-    assert "the run was started with rollout = 16" in capsys.readouterr().err
+    for dry in ([], ["--dry-run"]):
+        assert main([*words, *dry, "--config", "rollout=8"]) == 1
+        assert "the run was started with rollout = 16" in capsys.readouterr().err
+    assert main([*words, "--dry-run", "--config", "games.dungeons=[1,2]"]) == 0  # a curriculum
+    capsys.readouterr()
     assert main([*words, "--dry-run"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["batch"] == 512 and told["games"] == settings[1]["games"]["num_games"] * 2
