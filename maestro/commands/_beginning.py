@@ -37,7 +37,7 @@ def find_init(init: str, world: str, preset: str) -> Path:
     path = Path(init).expanduser().absolute()
     trained = training_folder(path)
     for folder in (path, path / "policy", trained / "policy"):
-        if (folder / CARD).is_file():
+        if (folder / CARD).is_file() and not (folder != path and _is_behind(folder, trained)):
             return folder
     if find_checkpoints(trained, milestones=True):
         return trained
@@ -47,6 +47,13 @@ def find_init(init: str, world: str, preset: str) -> Path:
         expected="none, imitate, a policy's folder, or a run of imitate, train-policy or train-skills",
         hint=f"{make} makes one",
     )
+
+
+def _is_behind(policy: Path, run: Path) -> bool:
+    """Look whether the run has learned on since this policy was taken out of it."""
+    files = find_checkpoints(run, milestones=True)
+    before = load_card(run / INIT).steps if (run / INIT / CARD).is_file() else 0
+    return bool(files) and before + files[-1].env_steps > load_card(policy).steps
 
 
 def check_init(config: TrainConfig, folder: Path) -> None:

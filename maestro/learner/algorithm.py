@@ -5,6 +5,10 @@ sample-factory itself is not changed: its runner makes the learner in a method o
 
 from __future__ import annotations
 
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +21,8 @@ from sample_factory.algo.utils.torch_utils import masked_select
 
 from maestro.errors import CheckpointError, MaestroError, TrainingError
 from maestro.learner.arguments import config_of
-from maestro.learner.checkpoint import newest
-from maestro.learner.faults import report_fault
+from maestro.learner.checkpoint import checkpoint_folder, find_checkpoints, newest, sync, write_checkpoint
+from maestro.learner.faults import read_fault, report_fault
 from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import load_policy
 from maestro.learner.processes import LEARNER, name_process
@@ -47,8 +51,8 @@ class SkillLearner(Learner):
             self._take_up_policy()
             if self.train_step == 0:
                 self.save()
-        except (MaestroError, OSError) as error:
-            report_fault(self.run_folder, str(error))
+        except Exception as error:
+            self._report(error)
             raise
         if self.config.pull is not None:
             self.kl_loss_func = self._pull_loss
@@ -141,8 +145,7 @@ class SkillLearner(Learner):
         try:
             stats = super().train(batch)
         except Exception as error:
-            # sample-factory would write this into its log and wait for ever.
-            report_fault(self.run_folder, f"{type(error).__name__}: {error}")
+            self._report(error)
             raise
         if not self._is_sound(everything=self.train_step % 50 == 0):
             what = f"the policy stopped being a number, or as good as that, at {self.env_steps:,} steps"
@@ -165,7 +168,44 @@ class SkillLearner(Learner):
 
     def save(self) -> bool:
         """Write a checkpoint, unless the weights have run away: the last one is the good one then."""
-        return self._is_sound(everything=True) and super().save()
+        if not self._is_sound(everything=True):
+            return False
+        with self._reported():
+            saved = super().save()
+            if saved:  # it has its name already, and is on the disk when this returns
+                newest_file = find_checkpoints(self.run_folder)[-1].path
+                sync(newest_file)
+                sync(newest_file.parent)
+        return saved
+
+    def save_milestone(self) -> None:
+        """Write a checkpoint that is kept for ever; sample-factory's own would be half there if it were interrupted."""
+        content = self._get_checkpoint_dict()
+        if content is None:
+            return
+        name = f"checkpoint_{self.train_step:09d}_{self.env_steps}.pth"
+        with self._reported():
+            write_checkpoint(checkpoint_folder(self.run_folder) / "milestones" / name, content)
+
+    @contextlib.contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Report that a checkpoint cannot be written."""
+        try:
+            yield
+        except Exception as error:
+            self._report(error, "the checkpoint cannot be written, and the one before is kept: ")
+            raise
+
+    def _report(self, error: Exception, what: str = "") -> None:
+        """Leave word of a fault: sample-factory would write it into its log, and wait for ever."""
+        if read_fault(self.run_folder) is not None:
+            return  # of the same fault, where it came from
+        told = str(error) if isinstance(error, MaestroError) else f"{type(error).__name__}: {error}"
+        try:
+            report_fault(self.run_folder, what + told)
+        except OSError:  # a full disk takes no word either: the supervisor sees that this process is gone
+            traceback.print_exc()
+            os._exit(1)
 
     def _is_sound(self, everything: bool) -> bool:
         """Look at the critic's bias, through which any NaN of a loss has passed, or at all weights.

@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -55,7 +55,7 @@ class _Sample(NamedTuple):
     used: dict[int, tuple[str, float]]
     """Process to kind and processor time so far, seconds."""
     everyone: float
-    """Processor time of the whole machine so far, seconds."""
+    """Time in use so far of the processors there are for this process, seconds."""
 
 
 class BottleneckMeter:
@@ -80,12 +80,16 @@ class BottleneckMeter:
             except psutil.Error:
                 continue
             used[process.pid] = (kind_of(process) or _OTHERS, times.user + times.system)
-        machine = psutil.cpu_times()
-        busy = machine.user + machine.system + machine.nice + getattr(machine, "steal", 0.0)
-        self._samples.append(_Sample(self._clock(), used, busy))
+        self._samples.append(_Sample(self._clock(), used, sum(map(_busy, self._processors()))))
         while len(self._samples) > 2 and self._samples[-1].at - self._samples[1].at >= self._window_s:
             self._samples.popleft()
         return self._limit()
+
+    def _processors(self) -> list[Any]:
+        """Give the times of the processors that this process may use: what others do elsewhere limits nothing here."""
+        every = psutil.cpu_times(percpu=True)
+        mine = [every[number] for number in os.sched_getaffinity(0) if number < len(every)]
+        return mine or every
 
     def _limit(self) -> Limit:
         first, last = self._samples[0], self._samples[-1]
@@ -109,3 +113,7 @@ class BottleneckMeter:
             return "processors"
         kind = max((kind for kind in _WORDS if kind in busiest), key=lambda kind: busiest[kind])
         return _WORDS[kind] if busiest[kind] >= BUSY else "waiting"
+
+
+def _busy(processor: Any) -> float:
+    return processor.user + processor.system + processor.nice + getattr(processor, "steal", 0.0)

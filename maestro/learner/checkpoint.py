@@ -9,6 +9,7 @@ numpy scalars are no longer trusted, and then silently starts afresh; so loading
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from maestro.errors import CheckpointError
 _NAME = re.compile(r"checkpoint_(\d+)_(\d+)\.pth$")
 _TRUSTED: list[Any] = [np.float64(0).__reduce__()[0], np.dtype, np.dtypes.Float64DType]
 """What sample-factory's checkpoints hold besides tensors: the best performance so far, a numpy float."""
+BROKEN = ".broken"
+"""Behind the name of a checkpoint that could not be read."""
 WEIGHTS_PREFIX = "network."
 """Of our network's weights among those of sample-factory's model."""
 
@@ -99,6 +102,49 @@ def newest(
             hint="restore one from a copy, or give another --run to begin anew",
         )
     return None
+
+
+def set_aside_broken(run: Path) -> list[Path]:
+    """Rename the checkpoints that are newer than the newest whole one, and return their new names.
+
+    They cannot be read, and whoever goes by the names of checkpoints alone would take them for the run's progress.
+    Raises CheckpointError where there are some and none can be read, and where one cannot be renamed.
+    """
+    found = newest(run)
+    aside = []
+    for path in found[2] if found else []:
+        new = path.with_name(path.name + BROKEN)
+        try:
+            path.replace(new)
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint cannot be read, nor renamed: {error.strerror}", where=str(path)
+            ) from error
+        aside.append(new)
+    return aside
+
+
+def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
+    """Write a checkpoint that is whole or not there, also after a power cut; raises OSError and torch's RuntimeError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".tmp")
+    try:
+        torch.save(content, unfinished)
+        sync(unfinished)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, written to the disk before this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def network_weights(content: dict[str, Any]) -> dict[str, torch.Tensor]:

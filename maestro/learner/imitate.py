@@ -87,7 +87,15 @@ class _Kept:
 
 
 def check_config(config: ImitateConfig) -> None:
-    """Raise ConfigError where settings contradict each other."""
+    """Raise ConfigError where settings contradict each other, or name what nobody demonstrates."""
+    alone, skills = config.games.pay.skill, config.games.content().skills(config.games.world)
+    if alone is not None and alone not in skills:
+        raise ConfigError(
+            f"there is no skill {alone!r} that could be imitated",
+            where="games.pay.skill",
+            expected=f"one of {', '.join(skills)}, or none for all",
+            hint="a goal without a controller is learned by maestro train-policy",
+        )
     if config.blocks > config.workers:
         raise ConfigError(
             f"blocks is {config.blocks} and workers is {config.workers}: a step takes at most one block of each worker",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -21,7 +22,7 @@ from typing import Any
 import pydantic
 import torch
 
-from maestro.errors import CheckpointError, MaestroError, RecordError
+from maestro.errors import CheckpointError, ConfigError, MaestroError, RecordError
 from maestro.learner.cloning import ImitateConfig
 from maestro.learner.demonstrations import put_weights
 from maestro.learner.games import action_options
@@ -53,12 +54,14 @@ def run_imitation(
 ) -> PolicyCard:
     """Imitate until `config.steps` steps were learnt from, and return the card of the policy in `<run>/policy`.
 
-    Ctrl-C writes a checkpoint and the policy first, then passes through. Raises CheckpointError where there are
-    checkpoints and none fits, TrainingError where a loss is not a number (the last checkpoint stays), EngineError
+    Ctrl-C writes a checkpoint and the policy first, then passes through. Raises ConfigError where the run began with another
+    policy than `config.init`, CheckpointError where there are checkpoints and none fits, TrainingError where a loss is not a number (the last checkpoint stays), EngineError
     where processes keep dying.
     """
     saved = load_checkpoint(run.folder)
-    config = config.model_copy(update={"init": keep_init(run.folder, None if saved else config.init)})
+    config = config.model_copy(
+        update={"init": _beginning(run.folder, config.init, goes_on=saved is not None)}
+    )
     with Imitation(config, saved) as imitation:
         told = kept = time.monotonic()
         with _kept_when_interrupted(run, imitation):
@@ -74,6 +77,27 @@ def run_imitation(
                     kept = now
                     keep(run, imitation)
         return keep(run, imitation)
+
+
+def _beginning(folder: Path, init: Path | None, *, goes_on: bool) -> Path | None:
+    """Keep the policy to begin with in the run; None where it begins with chance or goes on from a checkpoint."""
+    kept = folder / INIT
+    if not goes_on:
+        shutil.rmtree(kept, ignore_errors=True)  # of a start that ended before its first checkpoint
+        return keep_init(folder, init)
+    if init is not None:
+        began = load_card(kept).weights_sha256 if (kept / CARD).is_file() else None
+        named = (
+            load_card(init).weights_sha256 if (init / CARD).is_file() else began
+        )  # else a run, which has moved on
+        if began is None or named != began:
+            raise ConfigError(
+                f"the run began with {'chance' if began is None else 'another policy'}, and it goes on from there",
+                where="--init",
+                expected="the policy it began with, or no --init",
+                hint="leave --init out to go on, or give another --run to begin with this policy",
+            )
+    return None
 
 
 def recorded(config: ImitateConfig, folder: Path) -> dict[str, Any]:
@@ -191,7 +215,13 @@ def _card(run: Run, imitation: Imitation) -> dict[str, Any]:
 
 def _curve(run: Run) -> list[dict[str, Any]]:
     """Thin the records out to what a card needs."""
-    records = run.read_records(METRICS)
+    records: list[dict[str, Any]] = []
+    for record in run.read_records(METRICS):
+        while (
+            records and records[-1]["steps"] >= record["steps"]
+        ):  # steps that a kill lost, and that were taken again
+            records.pop()
+        records.append(record)
     stride = -(-len(records) // _CURVE_POINTS) or 1
     return [
         {

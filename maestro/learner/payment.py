@@ -282,11 +282,11 @@ def _load(
                 expected=repr(expected),
                 hint=make,
             )
-    if not reward.card.std > 0:
+    if not reward.card.std > 0 or reward.card.paid_share == 0:
         raise FitError(
-            "the reward model gives all captions the same reward",
+            "the reward model pays for none of the captions it was fitted with",
             where=str(folder),
-            expected="std above 0",
+            expected="one that tells better captions from worse ones",
             hint=make,
         )
     stale = reward.card.skill_sha256 != preference_sha256(find_goal(content, skill))

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import json
-import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from maestro.errors import CheckpointError
+from maestro.errors import CheckpointError, PolicyFileError
 from maestro.learner.belonging import Belonging, belonging_of, check_belonging
 from maestro.learner.binned import card_curve
 from maestro.learner.checkpoint import choose, find_checkpoints, network_weights
@@ -22,12 +22,14 @@ from maestro.learner.games import SkillGames, action_options
 from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.policy_file import (
     CARD,
+    PolicyCard,
     load_card,
     load_policy,
     save_policy,
     weights_name,
 )
 from maestro.learner.sessions import earlier_settings
+from maestro.rewards.files import write_with_card
 from maestro.runs import write_atomically
 
 INIT = "init"
@@ -36,6 +38,7 @@ TASK = "task.json"
 TRAINING = "training"
 """Where in a run of `maestro train-skills` its policy is trained."""
 
+_COPY_ATTEMPTS, _COPY_WAIT_S = 5, 0.2
 ANOTHER_RUN = "give another --run to begin anew, or put back what was changed"
 
 
@@ -60,11 +63,30 @@ def keep_init(run: Path, init: Path | None) -> Path | None:
     if find_checkpoints(trained, milestones=True):
         save_policy(copy, *load_run_policy(trained))
         return copy
-    card = load_policy(init).card
-    copy.mkdir(parents=True, exist_ok=True)
-    for name in (weights_name(card), CARD):  # the card last: it makes the copy count
-        shutil.copyfile(init / name, copy / name)
+    _copy_policy(init, copy)
     return copy
+
+
+def _copy_policy(policy: Path, copy: Path) -> None:
+    """Copy a policy whole, even where it is written anew meanwhile, as a running imitation does; raises PolicyFileError."""
+    for attempt in range(_COPY_ATTEMPTS):
+        try:
+            card = load_policy(policy).card
+            told, name = (policy / CARD).read_text(encoding="utf-8"), weights_name(card)
+            data = (policy / name).read_bytes()
+        except (OSError, PolicyFileError):
+            if attempt == _COPY_ATTEMPTS - 1:
+                raise
+        else:
+            if PolicyCard.model_validate_json(told) == card:
+                write_with_card(copy, name, data, told.rstrip("\n"))
+                return
+        time.sleep(_COPY_WAIT_S)
+    raise PolicyFileError(
+        "the policy is written anew all the time",
+        where=str(policy),
+        hint="copy its folder, and name the copy",
+    )
 
 
 def chained(

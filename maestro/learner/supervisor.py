@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from maestro.errors import TrainingError
-from maestro.learner.checkpoint import find_checkpoints
+from maestro.learner.checkpoint import find_checkpoints, set_aside_broken
 from maestro.learner.config import TrainConfig
 from maestro.learner.faults import forget_fault, read_fault
 from maestro.learner.processes import kind_of
@@ -66,13 +66,18 @@ class Supervisor:
     def run(self, on_look: Callable[[Supervisor], None] = lambda supervisor: None) -> None:
         """Train to the end; `on_look` is called about once a second.
 
-        Raises TrainingError when a process stopped by itself with a fault, or when restarts bring nothing.
-        KeyboardInterrupt passes through after a checkpoint was written.
+        Raises TrainingError when a process stopped by itself with a fault, or when restarts bring nothing, CheckpointError
+        where no checkpoint can be read. KeyboardInterrupt passes through after a checkpoint was written.
         """
         in_vain = 0
+        set_aside_broken(self.folder)
         while True:
             before = self._progress()
-            reason = self._run_once(on_look)
+            try:
+                reason = self._run_once(on_look)
+            except KeyboardInterrupt:
+                self._raise_fault()  # the checkpoint could not be written: nobody must believe that it was
+                raise
             if (
                 reason is None or self._is_complete()
             ):  # on a busy machine the end itself can outlast the grace
@@ -111,7 +116,7 @@ class Supervisor:
         write_atomically(path, json.dumps(task, indent=2) + "\n")
         with open(self.folder / LOG, "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "maestro.learner.worker", str(self.folder)],
+                [sys.executable, "-m", "maestro.learner.worker", str(self.folder), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -184,8 +189,11 @@ class Supervisor:
         """Ask for a clean end, with a checkpoint, and wait for it."""
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=STOP_S)
+        end = time.monotonic() + STOP_S
+        while time.monotonic() < end and read_fault(self.folder) is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.2)
+                return
 
     def _kill_all(self) -> None:
         self._look_quietly()

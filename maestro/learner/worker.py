@@ -1,4 +1,4 @@
-"""The process that trains: `python -m maestro.learner.worker <run>`; `supervisor.py` starts it and looks after it."""
+"""The process that trains: `python -m maestro.learner.worker <run> <supervisor's process>`; `supervisor.py` starts it and looks after it."""
 
 from __future__ import annotations
 
@@ -102,8 +102,11 @@ def _end_with(supervisor: int) -> None:
 
 
 def main() -> int:
-    """Read the task from the file that the supervisor wrote."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    """Read the task from the file that the supervisor, whose process is named behind the folder, wrote.
+
+    The supervisor may be gone already: what is imported above takes seconds.
+    """
+    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     name_process(TRAINER)
     folder = Path(sys.argv[1])
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))

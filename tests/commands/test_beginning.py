@@ -13,6 +13,8 @@ from maestro.cli import main
 from maestro.commands import _train_plan as plans
 from maestro.commands._beginning import find_init
 from maestro.content import shipped_root
+from maestro.errors import PolicyFileError
+from maestro.learner import run_policy
 from maestro.learner.belonging import belonging_of
 from maestro.learner.games import SkillGames
 from maestro.learner.network import PolicyNetwork
@@ -40,13 +42,13 @@ def settings() -> plans.TrainPolicySettings:
     return plans.read_train_settings(SETTINGS, None, None, None)
 
 
-def save(folder: Path) -> Path:
+def save(folder: Path, steps: int = 1) -> Path:
     """Save a policy, never trained, for the content as it is now."""
     config = settings()
     games = SkillGames(config.games)
     network = PolicyNetwork(config.network, games.specs, len(games.skills), games.num_actions)
     card = belonging_of(games, config.games.content()).model_dump(mode="json")
-    save_policy(folder, network, card | {"method": "by chance", "steps": 1})
+    save_policy(folder, network, card | {"method": "by chance", "steps": steps})
     return folder
 
 
@@ -175,10 +177,39 @@ def test_a_run_of_train_skills_has_its_checkpoints_in_a_folder_of_its_own(conten
     inner = save_run(run / "training")
     assert find_init(str(run), "corridor", "small") == inner
     assert train("--init", str(run)) == 0
-    save(inner / "policy")
+    save(inner / "policy", steps=999)  # taken out one step before the checkpoint
+    assert find_init(str(run), "corridor", "small") == inner
+    save(inner / "policy", steps=1_000)
     assert find_init(str(run), "corridor", "small") == inner / "policy"
+    save(inner / "init", steps=500)  # what training began with has steps of its own
+    assert find_init(str(run), "corridor", "small") == inner
     save_run(run)
     assert find_init(str(run), "corridor", "small") == run
+
+
+def test_the_policy_to_begin_with_is_copied_whole_while_it_is_written_anew(tmp_path, monkeypatch):
+    """Between two looks at the folder, a running imitation puts its next policy there."""
+    policy, run = save(tmp_path / "policy"), tmp_path / "run"
+    load, rest = run_policy.load_policy, [2, 3]
+
+    def load_then_write_anew(folder: Path):
+        loaded = load(folder)
+        if rest:
+            save(policy, steps=rest.pop(0))
+        return loaded
+
+    monkeypatch.setattr(run_policy, "load_policy", load_then_write_anew)
+    kept = run_policy.keep_init(run, policy)
+    assert kept is not None and load(kept).card == load(policy).card and load(kept).card.steps == 3
+    assert len(list(kept.iterdir())) == 2
+
+
+def test_a_policy_that_is_none_is_no_beginning(tmp_path):
+    policy = save(tmp_path / "policy")
+    next(policy.glob("*.safetensors")).unlink()
+    with pytest.raises(PolicyFileError, match="the weights cannot be read"):
+        run_policy.keep_init(tmp_path / "run", policy)
+    assert not (tmp_path / "run" / "init").exists()
 
 
 def test_a_fault_in_what_a_run_remembers_is_told_with_its_file(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -31,9 +32,16 @@ class Fake:
         return Times(self.used, 0.0)
 
 
+def only_processor(monkeypatch, used) -> None:
+    """Have one processor do the work of all for this process, and another one be busy with other people's."""
+    others = itertools.count(0.0, 5.0)
+    monkeypatch.setattr(bottleneck.os, "sched_getaffinity", lambda pid: {1})
+    monkeypatch.setattr(bottleneck.psutil, "cpu_times", lambda percpu: [Times(next(others)), Times(used())])
+
+
 def measure(monkeypatch, processes, *, cores, elsewhere=0.0, seconds=10):
     now = SimpleNamespace(at=0.0, machine=0.0)
-    monkeypatch.setattr(bottleneck.psutil, "cpu_times", lambda: Times(now.machine))
+    only_processor(monkeypatch, lambda: now.machine)
     meter = BottleneckMeter(cores=cores, clock=lambda: now.at)
     limit = meter.look(processes)
     assert limit.name == "starting" and limit.words() == "starting"
@@ -80,7 +88,7 @@ def test_the_busiest_worker_counts_and_not_their_sum(monkeypatch):
 def test_the_window_moves(monkeypatch):
     learner, games = Fake(1, "learner", 1.0), Fake(2, "games", 0.1)
     now = SimpleNamespace(at=0.0)
-    monkeypatch.setattr(bottleneck.psutil, "cpu_times", lambda: Times(0.0))
+    only_processor(monkeypatch, lambda: 0.0)
     meter = BottleneckMeter(window_s=10, cores=8, clock=lambda: now.at)
     for second in range(60):
         now.at += 1

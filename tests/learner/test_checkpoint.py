@@ -14,6 +14,8 @@ from maestro.learner.checkpoint import (
     network_weights,
     newest,
     read_checkpoint,
+    set_aside_broken,
+    write_checkpoint,
 )
 
 
@@ -70,6 +72,37 @@ def test_a_broken_newest_one_is_passed_over(tmp_path, damage):
     assert found is not None
     assert found[0].env_steps == 100
     assert found[2] == [path]
+
+
+def test_broken_ones_are_set_aside_where_a_whole_one_is_left(tmp_path):
+    assert set_aside_broken(tmp_path) == []
+    whole = write(tmp_path, 1, 100)
+    paths = [write(tmp_path, 2, 200), write(tmp_path, 3, 300)]
+    for path in paths:
+        path.write_bytes(b"")
+    aside = set_aside_broken(tmp_path)
+    assert sorted(aside) == [path.with_name(path.name + ".broken") for path in paths]
+    assert [file.path for file in find_checkpoints(tmp_path)] == [whole]
+    assert all(path.read_bytes() == b"" for path in aside) and set_aside_broken(tmp_path) == []
+    whole.write_bytes(b"")
+    with pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
+        set_aside_broken(tmp_path)
+    assert whole.exists()
+
+
+def test_one_is_whole_or_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "milestones" / "checkpoint_000000001_100.pth"
+    write_checkpoint(path, {"weights": torch.ones(3)})
+    assert torch.equal(torch.load(path)["weights"], torch.ones(3))
+
+    def half(content: object, file: Path) -> None:
+        Path(file).write_bytes(b"half")
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        write_checkpoint(path, {"weights": torch.zeros(3)})
+    assert torch.equal(torch.load(path)["weights"], torch.ones(3)) and list(path.parent.iterdir()) == [path]
 
 
 def test_milestones_stand_in_when_the_others_are_broken(tmp_path):

@@ -193,6 +193,10 @@ def test_a_step_learns_from_one_block_of_each_worker_and_goes_on_from_its_state(
         ({"workers": 1, "blocks": 2}, "at most one block of each worker"),
         ({"workers": 2, "blocks": 2, "kept": 1, "uses": 1.5}, "too few blocks are kept"),
         ({"kept": 0, "uses": 2.0}, "too few blocks are kept"),
+        (
+            {"games": {"world": "corridor", "pay": {"skill": "combat", "intrinsic_scale": 0}}},
+            "no skill 'combat'",
+        ),
     ],
 )
 def test_settings_that_would_be_passed_over_are_refused(said, told):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from maestro.errors import CheckpointError, PolicyFileError, RunError, TrainingError
+from maestro.errors import CheckpointError, ConfigError, PolicyFileError, RunError, TrainingError
 from maestro.learner.cloning import ImitateConfig, Learner
 from maestro.learner.demonstrations import flat_weights, put_weights
 from maestro.learner.imitation_run import (
@@ -27,7 +27,7 @@ from maestro.learner.imitation_run import (
     run_imitation,
     save_checkpoint,
 )
-from maestro.learner.policy_file import load_policy
+from maestro.learner.policy_file import load_card, load_policy
 from maestro.runs import Run
 
 SETTINGS = {
@@ -91,6 +91,45 @@ def test_it_begins_with_a_policy_and_tells_so(tmp_path):
     assert imitate(
         tmp_path / "second", init=init, steps=2 * BLOCK, temperature=0.5, learning_rate=1e-9
     ).steps == (2_560 + 2 * BLOCK)  # it stands alone
+
+
+def test_it_begins_with_the_policy_named_last_and_goes_on_from_its_own_alone(tmp_path):
+    """A start that is killed before its first checkpoint leaves the copy of what it would have begun with."""
+    settings = {"steps": BLOCK, "learning_rate": 1e-9}
+    for seed in (1, 2):
+        imitate(tmp_path / f"{seed}", games={**SETTINGS["games"], "seed": seed}, seed=seed, **settings)
+    one, two = (tmp_path / f"{seed}" / "it" / POLICY for seed in (1, 2))
+    assert load_card(one).weights_sha256 != load_card(two).weights_sha256
+    for name, init in (("policy", two), ("chance", None)):
+        left = tmp_path / name / "it" / "init"
+        shutil.copytree(one, left)
+        card = imitate(tmp_path / name, init=init, **settings)
+        assert (left.exists(), card.steps) == ((True, 2 * BLOCK) if init else (False, BLOCK))
+        if init is None:
+            assert card.method == METHOD and list(card.training) == ["imitation"]
+            with pytest.raises(ConfigError, match="the run began with chance"):
+                imitate(tmp_path / name, init=one, **settings | {"steps": 2 * BLOCK})
+        else:
+            assert load_card(left).weights_sha256 == load_card(two).weights_sha256
+            with pytest.raises(ConfigError, match="the run began with another policy"):
+                imitate(tmp_path / name, init=one, **settings | {"steps": 2 * BLOCK})
+            assert imitate(tmp_path / name, init=two, **settings | {"steps": 2 * BLOCK}).steps == 3 * BLOCK
+
+
+def test_steps_that_were_lost_and_taken_again_are_in_the_curve_once(tmp_path):
+    def lose(report) -> None:
+        record = json.loads((tmp_path / "it" / "metrics.jsonl").read_text().splitlines()[-1])
+        if (
+            record["steps"] == 4 * BLOCK
+        ):  # three reports more, as if a start had come this far and been killed
+            with open(tmp_path / "it" / "metrics.jsonl", "a") as file:
+                for block in range(5, 8):
+                    file.write(json.dumps({**record, "steps": block * BLOCK, "loss": 99.0}) + "\n")
+
+    card = imitate(tmp_path, lose)
+    curve = card.curves["imitation"]
+    assert [point["steps"] for point in curve] == list(range(BLOCK, 2_560 + 1, BLOCK))
+    assert all(point["loss"] < 99 for point in curve)
 
 
 def test_a_policy_that_does_not_fit_is_no_beginning(tmp_path):

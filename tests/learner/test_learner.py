@@ -94,6 +94,46 @@ def test_a_first_checkpoint_that_cannot_be_written_is_told(begin, tmp_path, monk
     assert "No space left on device" in (read_fault(tmp_path) or "")
 
 
+@pytest.mark.parametrize("method", ["save", "save_milestone"])
+def test_a_checkpoint_that_cannot_be_written_is_told(begin, tmp_path, monkeypatch, method):
+    learner = begin()
+
+    def half(content: object, path: object) -> None:
+        Path(str(path)).write_bytes(b"half")
+        raise RuntimeError("unexpected pos 64 vs 0")
+
+    learner.train_step, learner.env_steps = 7, 448
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(RuntimeError, match="unexpected pos"):
+        getattr(learner, method)()
+    assert "cannot be written, and the one before is kept: RuntimeError: unexpected pos" in (
+        read_fault(tmp_path) or ""
+    )
+    assert [file.env_steps for file in find_checkpoints(tmp_path, milestones=True)] == [0]
+
+
+def test_milestones_are_kept_beside_the_others(begin, tmp_path):
+    learner = begin()
+    learner.train_step, learner.env_steps = 7, 448
+    learner.save_milestone()
+    learner.train_step, learner.env_steps = 8, 512
+    learner.save()
+    files = find_checkpoints(tmp_path, milestones=True)
+    assert [file.env_steps for file in files] == [0, 448, 512]
+    assert files[1].path.parent.name == "milestones"
+    assert read_checkpoint(files[1].path)["env_steps"] == 448
+
+
+def test_a_first_fault_of_any_kind_is_told(begin, tmp_path, monkeypatch):
+    def fail(_: object) -> None:
+        raise RuntimeError("CUDA error: out of memory")
+
+    monkeypatch.setattr(Learner, "init", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        begin()
+    assert read_fault(tmp_path) == "RuntimeError: CUDA error: out of memory"
+
+
 def test_checkpoints_of_other_skills_are_left_with_the_description_they_have(begin, tmp_path):
     begin()
     path = tmp_path / "policy.json"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from maestro.learner.config import TrainConfig
+from maestro.learner.config import Pull, TrainConfig
 from maestro.learner.sessions import earlier_settings
 
 FINAL = TrainConfig.model_validate({"learning_rate": 1e-4, "games": {"pay": {"count_by": "level"}}})
@@ -34,6 +34,17 @@ def test_what_was_set_otherwise_is_told_with_the_steps_it_held_for(tmp_path):
     assert earlier_settings(tmp_path, FINAL, 900) == [first, second]
     assert earlier_settings(tmp_path, FINAL, 300) == [first, {**second, "to": 300}]
     assert earlier_settings(tmp_path, FINAL, 100) == [{**first, "to": 100}]
+
+
+def test_a_pull_that_came_or_went_is_told(tmp_path):
+    pull = {"coefficient": 0.5, "final": 0.0, "steps": 100, "share": 0.25}
+    pulled = FINAL.model_copy(update={"pull": Pull.model_validate(pull)})
+    names = sorted(f"pull.{name}" for name in pull)
+    write(tmp_path, (0, {}), (50, {"pull": pull, "init": "a"}))
+    assert earlier_settings(tmp_path, pulled, 90) == [{"from": 0, "to": 50, **dict.fromkeys(names)}]
+    write(tmp_path, (0, {"pull": pull, "init": "a"}), (50, {"init": "a"}))
+    (told,) = earlier_settings(tmp_path, FINAL, 90)
+    assert told == {"from": 0, "to": 50, **{f"pull.{name}": value for name, value in pull.items()}}
 
 
 def test_a_session_that_took_no_step_is_not_told(tmp_path):

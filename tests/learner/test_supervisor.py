@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from maestro.errors import CheckpointError, TrainingError
-from maestro.learner.checkpoint import find_checkpoints, read_checkpoint
+from maestro.learner.checkpoint import checkpoint_folder, find_checkpoints, read_checkpoint
 from maestro.learner.config import TrainConfig
-from maestro.learner.processes import KINDS, kind_of
+from maestro.learner.processes import GAMES, KINDS, kind_of
 from maestro.learner.supervisor import Supervisor
 
 AHEAD = 4 * 512
@@ -78,16 +81,31 @@ def test_a_corrupt_checkpoint_is_passed_over_and_none_at_all_is_refused(tmp_path
     Supervisor(tmp_path, config(), 5_000).run()
     *_, older, newest = find_checkpoints(tmp_path)
     newest.path.write_bytes(newest.path.read_bytes()[:1_000])
-    Supervisor(tmp_path, config(), 10_000).run()
+    far = newest.path.with_name(
+        "checkpoint_000099999_9999999.pth"
+    )  # cut off by a power failure: it only has its name
+    far.write_bytes(b"")
+    killed: list[int] = []
+
+    def kill_once(supervisor: Supervisor) -> None:
+        workers = [process for process in supervisor.processes if kind_of(process) == GAMES]
+        if not killed and workers and supervisor.watch.env_steps > older.env_steps:
+            killed.append(workers[0].pid)
+            workers[0].kill()
+
+    supervisor = Supervisor(tmp_path, config(), 60_000)
+    supervisor.run(kill_once)
+    assert killed and supervisor.watch.restarts <= 1  # it may be complete when the death is seen
+    assert far.with_name(far.name + ".broken").is_file()
     told = [json.loads(line)["env_steps"] for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
     assert any(older.env_steps <= steps < newest.env_steps + AHEAD for steps in told)
     last = find_checkpoints(tmp_path)[-1]
-    assert last.env_steps > 10_000 and read_checkpoint(last.path)["env_steps"] == last.env_steps
+    assert 60_000 < last.env_steps < 9_999_999 and read_checkpoint(last.path)["env_steps"] == last.env_steps
     files = find_checkpoints(tmp_path, milestones=True)
     for file in files:
         file.path.write_bytes(b"no checkpoint")
     with pytest.raises((TrainingError, CheckpointError), match="none of the . checkpoints can be read"):
-        Supervisor(tmp_path, config(), 20_000).run()
+        Supervisor(tmp_path, config(), 200_000).run()
     assert [file.path.read_bytes() for file in files] == [b"no checkpoint"] * len(files)
 
 
@@ -112,6 +130,38 @@ def test_ctrl_c_is_passed_on_after_a_checkpoint(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         supervisor.run(interrupt)
     assert steps_of(tmp_path)[-1] > 5_000 and not supervisor.processes
+
+
+def test_ctrl_c_says_when_the_last_checkpoint_cannot_be_written(tmp_path):
+    def interrupt(supervisor: Supervisor) -> None:
+        if supervisor.watch.env_steps > 5_000:
+            (checkpoint_folder(tmp_path) / "checkpoint_temp").mkdir(exist_ok=True)  # where it writes first
+            raise KeyboardInterrupt
+
+    supervisor = Supervisor(tmp_path, config(save_every_s=900), 10**9)
+    with pytest.raises(TrainingError, match="the checkpoint cannot be written, and the one before is kept"):
+        supervisor.run(interrupt)
+    assert steps_of(tmp_path) == [0] and not supervisor.processes
+
+
+def test_processes_that_start_when_the_supervisor_is_gone_end_themselves(tmp_path):
+    """It is killed while they import what they need, and there is nobody left who would end them."""
+    (tmp_path / "task.json").write_text(
+        json.dumps({"config": config().model_dump(mode="json"), "steps": 10**9, "start": 0})
+    )
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "maestro.learner.worker", str(tmp_path), str(gone.pid)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        assert worker.wait(timeout=120) == -signal.SIGKILL
+    finally:
+        worker.kill()
+    assert steps_of(tmp_path) in ([], [0])
 
 
 def test_games_that_cannot_start_end_the_run_with_their_own_words(tmp_path):
