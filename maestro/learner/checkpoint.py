@@ -22,8 +22,9 @@ from maestro.errors import CheckpointError
 _NAME = re.compile(r"checkpoint_(\d+)_(\d+)\.pth$")
 _TRUSTED: list[Any] = [np.float64(0).__reduce__()[0], np.dtype, np.dtypes.Float64DType]
 """What sample-factory's checkpoints hold besides tensors: the best performance so far, a numpy float."""
-BROKEN = ".broken"
-"""Behind the name of a checkpoint that could not be read."""
+BROKEN = "broken_"
+"""Before the name of a checkpoint that could not be read; behind it, sample-factory would take the file for a newer one,
+and remove whole ones in its place."""
 WEIGHTS_PREFIX = "network."
 """Of our network's weights among those of sample-factory's model."""
 
@@ -113,7 +114,7 @@ def set_aside_broken(run: Path) -> list[Path]:
     found = newest(run)
     aside = []
     for path in found[2] if found else []:
-        new = path.with_name(path.name + BROKEN)
+        new = path.with_name(BROKEN + path.name)
         try:
             path.replace(new)
         except OSError as error:

@@ -81,7 +81,7 @@ def test_broken_ones_are_set_aside_where_a_whole_one_is_left(tmp_path):
     for path in paths:
         path.write_bytes(b"")
     aside = set_aside_broken(tmp_path)
-    assert sorted(aside) == [path.with_name(path.name + ".broken") for path in paths]
+    assert sorted(aside) == [path.with_name("broken_" + path.name) for path in paths]
     assert [file.path for file in find_checkpoints(tmp_path)] == [whole]
     assert all(path.read_bytes() == b"" for path in aside) and set_aside_broken(tmp_path) == []
     whole.write_bytes(b"")

@@ -96,7 +96,7 @@ def test_a_corrupt_checkpoint_is_passed_over_and_none_at_all_is_refused(tmp_path
     supervisor = Supervisor(tmp_path, config(), 60_000)
     supervisor.run(kill_once)
     assert killed and supervisor.watch.restarts <= 1  # it may be complete when the death is seen
-    assert far.with_name(far.name + ".broken").is_file()
+    assert far.with_name("broken_" + far.name).is_file()
     told = [json.loads(line)["env_steps"] for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
     assert any(older.env_steps <= steps < newest.env_steps + AHEAD for steps in told)
     last = find_checkpoints(tmp_path)[-1]
