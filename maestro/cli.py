@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import importlib
 import io
 import json
@@ -56,9 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nmaestro: stopped. Whatever was recorded is kept.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()
         return READER_GONE
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise  # of a file, and nobody's fault who could mend it
+        _let_go_of_stdout()
+        print(
+            "maestro: the output cannot be written: the disk is full. Whatever was recorded is kept.",
+            file=sys.stderr,
+        )
+        return FAULT
+
+
+def _let_go_of_stdout() -> None:
+    """The interpreter flushes stdout once more at exit and would complain then."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -228,13 +228,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise RunError(
             "there is no run here", where=str(folder), expected="a folder with a config.json"
         ) from None
     except (OSError, ValueError) as error:
         raise RunError(
-            f"the file is damaged: {error}", where=str(path), hint="remove the run folder"
+            f"the file is damaged: {error}",
+            where=str(path),
+            expected="what the run was started with, as JSON",
+            hint="put the file back from a copy; everything else in the folder is as it was. Or begin another run",
         ) from error
 
 
@@ -249,13 +252,20 @@ def check_config(folder: Path, config: Mapping[str, Any], may_differ: Iterable[s
     saved, now = _dotted(read_config(folder)["config"]), _dotted(_plain_copy(config))
     tables = frozenset(may_differ)
     for key in sorted(saved.keys() | now.keys()):
-        if key not in tables and key.split(".")[0] not in tables and saved.get(key) != now.get(key):
+        if key in tables or key.split(".")[0] in tables or saved.get(key) == now.get(key):
+            continue
+        if 2 * len(saved.keys() & now.keys()) < min(len(saved), len(now)):
             raise RunError(
-                f"the run was started with {key} = {_shown(saved.get(key))}, and now {key} = {_shown(now.get(key))}",
+                f"the run is of another command: its settings are {_shown(', '.join(sorted(saved)))}",
                 where=str(path),
-                expected="the same configuration, so that its records belong together",
-                hint="give this run another name, or use the first setting again",
+                hint="give this run another folder",
             )
+        raise RunError(
+            f"the run was started with {key} = {_shown(saved.get(key))}, and now {key} = {_shown(now.get(key))}",
+            where=str(path),
+            expected="the same configuration, so that its records belong together",
+            hint="give this run another name, or use the first setting again",
+        )
 
 
 def write_atomically(path: Path, text: str) -> None:

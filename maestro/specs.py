@@ -6,6 +6,7 @@ expected and, for an unknown key, the key that was probably meant.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Mapping
@@ -212,7 +213,14 @@ def read_toml(path: Path, *, hint: str = "") -> dict[str, Any]:
 
 
 def parse(data: dict[str, Any], model: type[ModelT], *, where: str) -> ModelT:
-    """Check `data` against `model`; the first fault found is raised as a SpecError that starts with `where`."""
+    """Check `data` against `model`; the first fault found is raised as a SpecError that starts with `where`.
+
+    Numbers have to be finite: TOML knows `inf` and `nan`, and no setting does.
+    """
+    endless = _endless(data)
+    if endless is not None:
+        key, value = endless
+        raise SpecError(f"the value is {value}", where=f"{where}: {key}", expected="a finite number")
     try:
         return model.model_validate(data)
     except pydantic.ValidationError as error:
@@ -221,6 +229,17 @@ def parse(data: dict[str, Any], model: type[ModelT], *, where: str) -> ModelT:
             key=lambda fault: fault["type"] != "extra_forbidden"
         )  # a misspelt key explains a missing one
         raise _spec_error(faults[0], len(faults), data, model, where) from None
+
+
+def _endless(data: Any, key: str = "") -> tuple[str, float] | None:
+    """Find a number that is not finite, and its key with dots."""
+    if isinstance(data, float):
+        return None if math.isfinite(data) else (key, data)
+    parts = (
+        data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, (list, tuple)) else ()
+    )
+    found = (_endless(value, f"{key}.{name}" if key else str(name)) for name, value in parts)
+    return next((one for one in found if one is not None), None)
 
 
 def _spec_error(

@@ -233,6 +233,21 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     assert process.wait(timeout=30) == 141
 
 
+def test_a_full_disk_behind_stdout_is_told(tmp_path):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "maestro", "list", "skills"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert process.returncode == 1
+    assert process.stderr == (
+        "maestro: the output cannot be written: the disk is full. Whatever was recorded is kept.\n"
+    )
+
+
 def test_a_poor_terminal_shows_what_it_can(tmp_path):
     (tmp_path / "skills" / "a").mkdir(parents=True)
     (tmp_path / "skills" / "a" / "skill.toml").write_text(

@@ -99,6 +99,24 @@ def test_a_configuration_is_compared_without_opening_the_run(tmp_path):
     assert (tmp_path / "one" / "sessions.jsonl").read_bytes() == sessions
 
 
+def test_a_run_of_another_command_is_called_that(tmp_path):
+    Run("one", config={"games": {"seed": 1, "num": 2}, "rollout": 3, "steps": 4}, root=tmp_path).close()
+    with pytest.raises(
+        RunError, match=r"of another command: its settings are 'games\.num, games\.seed, rollout"
+    ):
+        Run("one", config={"target": "door", "episodes": 3, "steps": 4, "world": "x"}, root=tmp_path)
+
+
+def test_a_damaged_config_costs_nothing_else(tmp_path):
+    Run("one", config={"seed": 1}, root=tmp_path).close()
+    path = tmp_path / "one" / "config.json"
+    path.write_text(path.read_text()[:20])
+    with pytest.raises(RunError, match="damaged.*everything else in the folder is as it was"):
+        Run("one", config={"seed": 1}, root=tmp_path)
+    with pytest.raises(RunError, match="there is no run here"):
+        read_config(path)
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "a b"])
 def test_bad_names_are_refused(name, tmp_path):
     with pytest.raises(RunError, match="no name for a run"):

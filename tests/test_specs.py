@@ -75,6 +75,8 @@ MISTAKES = [
     ("7.2", '"7.2"', "published.value: the value is '7.2'. Expected: .*number"),
     ('"percent"', '"count"', "published.unit is 'count', but a task of kind 'rate' needs 'percent'"),
     ('"percent"', '"%"', "published.unit: the value is '%'. Expected: 'percent' or 'count'"),
+    ("7.2", "inf", "published.value: the value is inf. Expected: a finite number"),
+    ("7.2", "nan", "published.value: the value is nan. Expected: a finite number"),
     ("fallback", "max_steps = 0\nfallback", "max_steps: the value is 0. Expected: greater than 0"),
     ("fallback", "max_steps = 1.5\nfallback", "max_steps: the value is 1.5. Expected: .*whole number"),
     ("fallback", "max_steps = true\nfallback", "max_steps: the value is True. Expected: .*whole number"),

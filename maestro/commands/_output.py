@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 WIDTH_WITHOUT_TERMINAL = 110
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C cut short, and that said what there is."""
 
 
 def console() -> Console:

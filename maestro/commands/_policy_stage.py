@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from maestro.commands import imitate
+from maestro.commands._output import INTERRUPTED
 from maestro.commands._progress import duration
 from maestro.commands._reward_plan import TrainSkillsSettings
 from maestro.commands._train_plan import (
@@ -82,7 +83,8 @@ class ImitationPlan(NamedTuple):
     def carry_out(self, *, quiet: bool) -> None:
         """Imitate what is left; `quiet` leaves stdout alone."""
         with redirect_stdout(stderr) if quiet else nullcontext():
-            imitate.run(self.config)
+            if imitate.run(self.config) == INTERRUPTED:
+                raise KeyboardInterrupt  # what would come next begins with the whole of it
 
 
 class PolicyStage(NamedTuple):
@@ -137,6 +139,12 @@ def plan_policy(
     own = _own_words(folder, settings)
     init = settings.init
     imitates = init == "imitate"
+    if settings.imitate and not imitates:
+        raise ConfigError(
+            f"[imitate] says {', '.join(settings.imitate)}, and the policy begins with {init!r}",
+            where="--config",
+            expected="init=imitate beside it, or no [imitate]",
+        )
     if imitates:
         init = str(folder / IMITATION) if ready else "none"
     read = read_train_settings(

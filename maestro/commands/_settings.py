@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,13 @@ def read_settings(
                 expected="a path that ends in .toml, or key=value",
             )
     return parse(said, model, where="--config")
+
+
+def whole_steps(steps: float) -> int:
+    """Read --steps, which may be written as 2e6; raises ConfigError for what is no number of steps."""
+    if not 1 <= steps < math.inf or steps != int(steps):
+        raise ConfigError(f"the value is {steps:g}", where="--steps", expected="a whole number above 0")
+    return int(steps)
 
 
 def _read_key(word: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import psutil
 from pydantic import model_validator
 
 from maestro.commands._beginning import check_beginning, check_init, find_init, pull_warning
@@ -22,6 +21,7 @@ from maestro.learner.belonging import belonging_of
 from maestro.learner.checkpoint import CheckpointFile, newest
 from maestro.learner.config import Pull, TrainConfig
 from maestro.learner.games import SkillGames
+from maestro.learner.memory import available_bytes
 from maestro.learner.network import ArraySpec, PolicyNetwork
 from maestro.learner.payment import check_rewards
 from maestro.learner.probes import ProbeConfig
@@ -147,6 +147,7 @@ def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: 
     out, which may be made later.
     """
     settings.training()  # raises what is wrong with the settings as a whole
+    _check_probes(settings)
     _check_device(settings)
     check_init(settings, folder)
     found = newest(folder)
@@ -165,6 +166,9 @@ def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: 
         games.close()
     num_parameters = sum(weight.numel() for weight in network.parameters())
     rate, measured = _rate(folder, settings)
+    needed, free = _memory(settings, specs, network.state_size, num_parameters), available_bytes()
+    if needed > free:
+        notes = (*notes, "there is not enough memory here: without --dry-run it would be refused")
     return Plan(
         folder,
         settings,
@@ -173,13 +177,26 @@ def make_plan(folder: Path, settings: TrainPolicySettings, steps: int, *, paid: 
         found[2] if found else [],
         skills,
         num_parameters,
-        _memory(settings, specs, network.state_size, num_parameters),
-        _available(),
+        needed,
+        free,
         _disk(settings, num_parameters, steps),
         rate,
         measured,
         (*notes, *_warnings(settings, folder, found[0].env_steps if found else 0)),
     )
+
+
+def _check_probes(settings: TrainPolicySettings) -> None:
+    """Raise UnknownNameError for a probe of a task there is not, ConfigError for one of another world."""
+    content = settings.games.content()
+    for name in settings.probes.tasks:
+        world = content.task(name).spec.world
+        if world != settings.games.world:
+            raise ConfigError(
+                f"the task {name!r} is of the world {world!r}",
+                where="probes.tasks",
+                expected=f"one of {', '.join(content.tasks(settings.games.world))}",
+            )
 
 
 def check_memory(plan: Plan) -> None:
@@ -332,16 +349,6 @@ def _memory(config: TrainConfig, specs: dict[str, ArraySpec], state_size: int, n
         + weights
         + (activations if config.device == "cpu" else 0.3 * activations)
     )
-
-
-def _available() -> float:
-    """Give the bytes that are free, for this machine and for the container that this process may be in."""
-    free = float(psutil.virtual_memory().available)
-    with contextlib.suppress(OSError, ValueError):
-        limit = float(Path("/sys/fs/cgroup/memory.max").read_text())
-        used = float(Path("/sys/fs/cgroup/memory.current").read_text())
-        free = min(free, limit - used)
-    return free
 
 
 def _disk(config: TrainConfig, num_parameters: int, steps: int) -> float:

@@ -28,8 +28,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from maestro.commands._counter import Counter
-from maestro.commands._output import print_json, print_table
-from maestro.commands._settings import SettingsPath, read_settings
+from maestro.commands._output import INTERRUPTED, print_json, print_table
+from maestro.commands._settings import SettingsPath, read_settings, whole_steps
 from maestro.content import Content
 from maestro.errors import ConfigError
 from maestro.evaluation.collect import (
@@ -78,7 +78,7 @@ class Config:
     """Count only this skill's transitions towards `transitions`; its world is played."""
     all: bool = False
     """Count the transitions of all skills of NetHack (as when no skill is named)."""
-    steps: int | None = None
+    steps: float | None = None
     """Stop after so many steps in all; for play 200,000 where `transitions` is not given either."""
     mix: str = DEFAULT_MIX
     """Policies and their shares of the episodes: reference, random, trained, a policy's folder, or a Python file."""
@@ -93,9 +93,10 @@ class Config:
 
 
 def run(config: Config) -> int:
-    """Collect what is missing, then show what the dataset holds."""
+    """Collect what is missing, then show what the dataset holds; exit code 130 where Ctrl-C cut it short."""
     settings = read_settings(config.config, CollectSettings)
     skill = _skill(config)
+    steps = None if config.steps is None else whole_steps(config.steps)
     if settings.ttyrecs is not None:
         _refuse_play(config, settings)
     content = Content.find(settings.content)
@@ -105,32 +106,34 @@ def run(config: Config) -> int:
     )
     folder = (config.run or runs_root() / f"collect-{world}").absolute()
     identity = setup.identity() if settings.ttyrecs is None else _recorded_identity(settings, world)
-    amounts = {"steps": config.steps, "transitions": settings.transitions, "skill": skill}
+    amounts = {"steps": steps, "transitions": settings.transitions, "skill": skill}
     resolved = {**identity, **amounts, "workers": settings.workers, "engine": config.engine}
     with Run(folder.name, config=resolved, root=folder.parent, may_differ=_MAY_DIFFER):
         writer = TransitionWriter(folder, world=world, caption_version=caption_version(world))
-        if settings.ttyrecs is not None:
-            target = Target(config.steps, settings.transitions)
-            _import(settings.ttyrecs, settings.horizon, target, writer)
-        else:
-            target = Target(_steps(config, settings), settings.transitions, skill)
-            _play(setup, target, writer, config.engine, settings.workers)
+        interrupted = False
+        try:
+            if settings.ttyrecs is not None:
+                target = Target(steps, settings.transitions)
+                _import(settings.ttyrecs, settings.horizon, target, writer)
+            else:
+                target = Target(_steps(steps, settings), settings.transitions, skill)
+                _play(setup, target, writer, config.engine, settings.workers)
+        except KeyboardInterrupt:
+            interrupted = True
         card = writer.write_card(settings=identity, versions=versions())
-    _show(config.json, skill, folder, card)
-    return 0
+    _show(config.json, skill, folder, card | {"complete": not interrupted})
+    return INTERRUPTED if interrupted else 0
 
 
 def _skill(config: Config) -> str | None:
     """Name the skill that counts; None for all of them."""
     if config.skill is not None and config.all:
         raise ConfigError("both are given", where="--skill and --all", expected="one of them")
-    if config.steps is not None and config.steps < 1:
-        raise ConfigError(f"the value is {config.steps}", where="--steps", expected="at least 1")
     return None if config.skill == ALL else config.skill
 
 
-def _steps(config: Config, settings: CollectSettings) -> int | None:
-    return DEFAULT_STEPS if config.steps is None and settings.transitions is None else config.steps
+def _steps(steps: int | None, settings: CollectSettings) -> int | None:
+    return DEFAULT_STEPS if steps is None and settings.transitions is None else steps
 
 
 def _play(

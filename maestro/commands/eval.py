@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maestro.commands._evaluation_table import print_one, print_several
-from maestro.commands._output import print_json
+from maestro.commands._output import INTERRUPTED, print_json
 from maestro.commands._progress import EpisodeProgress
 from maestro.content import Content, TaskContent
 from maestro.envs import features_compile_first
@@ -41,7 +41,6 @@ from maestro.runs import runs_root, write_atomically
 from maestro.specs import TaskSpec
 from maestro.versions import versions
 
-INTERRUPTED = 130
 GAMES_PER_WORKER = 4
 NETWORK_GAMES_PER_WORKER = 64
 """A network that is asked about many games at once costs less for each."""

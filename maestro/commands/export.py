@@ -11,6 +11,7 @@ The folder is what `maestro eval --policy` plays and `maestro hub push` sends. T
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,7 @@ def run(config: Config) -> int:
 
 def _policy_of(config: Config) -> tuple[PolicyNetwork, dict[str, Any]]:
     """Take network and card out of a run, whether it imitated or trained."""
+    from maestro.learner.checkpoint import newest
     from maestro.learner.policy_file import load_policy, told
     from maestro.learner.run_policy import load_run_policy, training_folder
 
@@ -88,7 +90,11 @@ def _policy_of(config: Config) -> tuple[PolicyNetwork, dict[str, Any]]:
             expected="the folder of a run of maestro train-policy, train-skills or imitate",
         )
     if not (folder / IMITATION).is_file():
-        return load_run_policy(training_folder(folder), config.checkpoint)
+        trained = training_folder(folder)
+        found = newest(trained) if config.checkpoint is None else None
+        for path in found[2] if found else []:
+            print(f"maestro: warning: {path.name} cannot be read and is passed over", file=sys.stderr)
+        return load_run_policy(trained, config.checkpoint)
     if config.checkpoint is not None:
         raise ConfigError(
             "a run of maestro imitate keeps its newest checkpoint only",

@@ -17,6 +17,7 @@ value_coefficient, discount, average, temperature, dagger (share, begin, full, s
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -26,9 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maestro.commands._counter import Counter
-from maestro.commands._output import print_json, print_table
+from maestro.commands._output import INTERRUPTED, print_json, print_table
 from maestro.commands._progress import duration
-from maestro.commands._settings import read_settings
+from maestro.commands._settings import read_settings, whole_steps
 from maestro.content import Content
 from maestro.errors import ConfigError
 from maestro.runs import Run, runs_root
@@ -67,7 +68,7 @@ class Config:
 
 
 def run(config: Config) -> int:
-    """Print the plan, imitate, and show how often the policy agrees with its teachers."""
+    """Print the plan, imitate, and show how often the policy agrees with its teachers; exit code 130 after Ctrl-C."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the other cores play
     import torch
 
@@ -81,8 +82,12 @@ def run(config: Config) -> int:
     ) as opened:
         _say_plan(settings, folder)
         progress = _Progress(settings)
-        with progress.counter:
-            card = run_imitation(settings, opened, progress)
+        card: PolicyCard | None = None
+        with progress.counter, contextlib.suppress(KeyboardInterrupt):
+            card = run_imitation(settings, opened, progress, say=_warn)
+    if card is None:
+        _say_interrupted(config, folder)
+        return INTERRUPTED
     _show(config, folder / POLICY, card, progress.last)
     return 0
 
@@ -93,15 +98,11 @@ def read_imitate_settings(config: Config) -> ImitateConfig:
     from maestro.learner.cloning import IMITATE_PRESETS, ImitateConfig
     from maestro.learner.imitate import check_config
 
-    if not config.steps >= 1 or config.steps != int(config.steps):
-        raise ConfigError(
-            f"the value is {config.steps:g}", where="--steps", expected="a whole number above 0"
-        )
     cores = len(os.sched_getaffinity(0))
     usual = IMITATE_PRESETS.get(config.preset, {}).get("workers", max(1, cores - 1))
     flags = {
         "preset": config.preset,
-        "steps": int(config.steps),
+        "steps": whole_steps(config.steps),
         "seed": config.seed,
         "workers": usual if config.workers is None else config.workers,
         "games.world": config.world,
@@ -147,6 +148,10 @@ class _Progress:
         self.counter.update(report.steps, note, fresh=round(self._played))
 
 
+def _warn(text: str) -> None:
+    print(f"maestro: warning: {text}", file=sys.stderr, flush=True)
+
+
 def _say_plan(settings: ImitateConfig, folder: Path) -> None:
     print(
         f"maestro: {settings.steps:,} steps of the reference policy in {settings.games.world}, "
@@ -157,10 +162,24 @@ def _say_plan(settings: ImitateConfig, folder: Path) -> None:
     )
 
 
+def _say_interrupted(config: Config, folder: Path) -> None:
+    """Say what there is: the policy as it was when Ctrl-C came, or none yet."""
+    from maestro.learner.imitation_run import POLICY
+    from maestro.learner.policy_file import CARD, load_card
+
+    policy = folder / POLICY if (folder / POLICY / CARD).is_file() else None
+    steps = load_card(policy).steps if policy else 0
+    if config.json:
+        print_json({"policy": policy and str(policy), "steps": steps, "complete": False, "last": None})
+        return
+    kept = f"the policy of {steps:,} steps is in {policy}" if policy else "there is no policy yet"
+    print(f"maestro: interrupted; {kept}. The same command goes on from there.", file=sys.stderr)
+
+
 def _show(config: Config, folder: Path, card: PolicyCard, last: Report | None) -> None:
     if config.json:
         figures = None if last is None else dataclasses.asdict(last)
-        print_json({"policy": str(folder), "steps": card.steps, "last": figures})
+        print_json({"policy": str(folder), "steps": card.steps, "complete": True, "last": figures})
         return
     columns = {
         "skill": "skill",

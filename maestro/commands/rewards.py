@@ -3,7 +3,7 @@
     maestro rewards --skill merchant
     maestro rewards --skill merchant --run runs/rewards --data runs/collect-nethack
     maestro rewards --skill discoverer --policy random --episodes 20
-    maestro rewards --skill descender --episodes 0 --json
+    maestro rewards --skill descender --episodes 0 --data runs/collect-nethack --json
 
 Shows accuracy and calibration on captions the model was not fitted to, agreement with the skill's preference rules, the
 histogram of rewards with the threshold, the captions paid most and least, and what the skill is paid for while a policy
@@ -12,6 +12,7 @@ plays: a reward that can be had for nothing shows there. The same stands in one 
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ class Config:
     policy: str = "reference"
     """Who plays: "reference", "random", "trained", a policy's folder, or a Python file."""
     episodes: int = 8
-    """Episodes to play; 0 plays none."""
+    """Episodes to play, in fours; 0 plays none."""
     seed: int = 0
     """What the seeds of the episodes are derived from."""
     html: Path | None = None
@@ -73,6 +74,8 @@ def run(config: Config) -> int:
     folder = reward_folder(content, config.skill, config.run)
     reward = load_reward(folder)
     check_threshold(reward.card, _settings(content, config.skill), where=str(folder))
+    path = (config.html or runs_root() / f"reward-{config.skill}.html").absolute()
+    _check_writable(path)
     play, table = _play(config, content, reward)
     data = config.data or runs_root() / f"collect-{goal.world}"
     source = str(data)
@@ -87,7 +90,6 @@ def run(config: Config) -> int:
     else:
         source = f"{config.episodes} episodes of {config.policy!r}"
     figures = look(reward, table, goal, seed=config.seed)
-    path = (config.html or runs_root() / f"reward-{config.skill}.html").absolute()
     _write(path, render_reward(reward.card, figures, play, source))
     result = {
         "skill": config.skill,
@@ -147,16 +149,27 @@ def _play(config: Config, content: Content, reward: Any) -> tuple[dict[str, Any]
     )
 
 
-def _write(path: Path, text: str) -> None:
+def _check_writable(path: Path) -> None:
+    """Find out before any play whether the report could be written."""
+    if path.is_dir():
+        raise _unwritable(path, "it is a folder")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
         write_atomically(path, text)
     except OSError as error:
-        raise ConfigError(
-            f"cannot be written: {error.strerror or error}",
-            where=str(path),
-            hint="name another file with --html",
-        ) from error
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _unwritable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"cannot be written: {why}", where=str(path), hint="name another file with --html")
 
 
 def _show(card: Card, facts: list[tuple[str, str]], result: dict[str, Any]) -> None:

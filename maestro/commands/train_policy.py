@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maestro.commands._emergence import print_emergence, rows_of_run
-from maestro.commands._output import print_json
-from maestro.errors import ConfigError
+from maestro.commands._output import INTERRUPTED, print_json
+from maestro.commands._settings import whole_steps
 from maestro.runs import Run, check_config, runs_root
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from maestro.learner.progress import MetricsWriter, Summary
     from maestro.learner.supervisor import Supervisor
 
-INTERRUPTED = 130
 METRICS_EVERY_S = 10.0
 
 
@@ -98,13 +97,6 @@ def run(config: TrainPolicyConfig) -> int:
     done = train_planned(plan)
     conclude(config.json, plan, done)
     return INTERRUPTED if done.interrupted else 0
-
-
-def whole_steps(steps: float) -> int:
-    """Read --steps; raises ConfigError for what is no number of steps."""
-    if not steps >= 1 or steps != int(steps):
-        raise ConfigError(f"the value is {steps:g}", where="--steps", expected="a whole number above 0")
-    return int(steps)
 
 
 @dataclass
@@ -180,8 +172,9 @@ def conclude(json: bool, plan: Plan, done: Trained, run: Path | None = None) -> 
             }
         )
     if done.interrupted:
+        kept = f"the checkpoint is in {folder}" if done.env_steps else "there is no checkpoint yet"
         print(
-            f"\nmaestro: stopped at {done.env_steps:,} of {plan.steps:,} steps; the checkpoint is in {folder}. "
+            f"\nmaestro: stopped at {done.env_steps:,} of {plan.steps:,} steps; {kept}. "
             "Give the same command again to go on.",
             file=sys.stderr,
         )

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maestro.commands._counter import Counter
-from maestro.commands._output import print_json
+from maestro.commands._output import INTERRUPTED, print_json
 from maestro.commands._reward_plan import (
     SkillPlan,
     TrainSkillsSettings,
@@ -36,9 +36,9 @@ from maestro.commands._reward_plan import (
     plan_skill,
     show_plan,
 )
-from maestro.commands._settings import read_settings
+from maestro.commands._settings import read_settings, whole_steps
 from maestro.commands.fit_reward import fit_one, show_cards
-from maestro.commands.train_policy import INTERRUPTED, conclude, whole_steps
+from maestro.commands.train_policy import conclude
 from maestro.content import REWARD_FOLDER, Content
 from maestro.errors import ConfigError, UnknownNameError
 from maestro.preferences.job import Annotation

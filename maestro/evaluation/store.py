@@ -24,7 +24,7 @@ from maestro.errors import RecordError
 from maestro.evaluation.episode import EpisodeFile, EpisodeRecord, parse_records, read_episode
 from maestro.evaluation.games import Setup, engine_versions, source_digest, world_sources
 from maestro.evaluation.play import Outcome
-from maestro.evaluation.policies import is_trained, policy_identity
+from maestro.evaluation.policies import TRAINED, is_trained, policy_identity
 from maestro.runs import Run, read_records, runs_root
 
 RECORDS = "episodes"
@@ -33,7 +33,7 @@ POLICY_SOURCES = (
     "rewards/model.py",
 )
 """What of maestro a trained policy's actions depend on."""
-MAY_DIFFER = ("episodes", "workers")
+MAY_DIFFER = ("episodes", "workers", "policy")
 """Settings that change no episode's result: more episodes or workers continue the same evaluation."""
 
 
@@ -74,9 +74,13 @@ def identity(setup: Setup) -> dict[str, Any]:
 
 
 def default_folder(setup: Setup, config: dict[str, Any]) -> Path:
-    """Name the folder of an evaluation after what it depends on: the same command finds it again, a changed one not."""
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
-    policy = Path(setup.policy).stem
+    """Name the folder of an evaluation after what it depends on: the same command finds it again, a changed one not.
+
+    What a policy is counts, and not how its path was spelled.
+    """
+    depends = {key: value for key, value in config.items() if key != "policy"}
+    digest = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:8]
+    policy = TRAINED if is_trained(setup.policy) else Path(setup.policy).stem
     return runs_root() / f"eval-{setup.target}-{policy}-{digest}"
 
 

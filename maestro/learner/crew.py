@@ -12,8 +12,9 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -157,7 +158,8 @@ class Crew:
             target=_serve, args=arguments, name=f"maestro-demo-{worker}", daemon=True
         )
         self.next_group += 1
-        process.start()
+        with _ctrl_c_for_us_alone():
+            process.start()
         theirs.close()
         return _Member(process, ours)
 
@@ -222,3 +224,17 @@ def _serve(
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, the parent must hear of it
             parent.send(("raised", portable(error)))
+
+
+@contextlib.contextmanager
+def _ctrl_c_for_us_alone() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, not even while they import: whoever started them ends them.
+
+    They take over which signals are held back; here it waits until they are started.
+    """
+    resource_tracker.ensure_running()  # it would be started with the first process, and holds nothing back any more then
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -47,7 +47,7 @@ class GamesConfig(BaseModel):
     """Which of the world's feature sets the network sees."""
     training: str | None = None
     """Training policy over skills that directs the games, by name: a curriculum; None: the world's default."""
-    max_steps: int | None = Field(default=None, ge=1)
+    max_steps: int | None = Field(default=None, ge=1, le=1_000_000_000)
     """Steps after which an episode is truncated; None: as the training policy's training.toml says."""
     options: dict[str, Any] = {}
     """Of the world, over its own TRAINING_OPTIONS."""

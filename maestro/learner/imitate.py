@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maestro.errors import CheckpointError, ConfigError, PolicyFileError
+from maestro.errors import CheckpointError, ConfigError, PolicyFileError, TrainingError
 from maestro.learner.cloning import ImitateConfig, Learner, Outcome
 from maestro.learner.crew import Crew, Filled
-from maestro.learner.demonstrations import DemoSetup, flat_weights, make_games
+from maestro.learner.demonstrations import DemoSetup, Layout, flat_weights, make_games
+from maestro.learner.memory import available_bytes
 from maestro.learner.network import PolicyNetwork
 from maestro.learner.policy_file import describe, load_policy
 from maestro.rewards.fit import device_named
@@ -112,6 +113,18 @@ def check_config(config: ImitateConfig) -> None:
         )
 
 
+def _check_memory(config: ImitateConfig, blocks: int) -> None:
+    """Raise TrainingError where the blocks that are kept, of so many bytes, do not fit into the memory."""
+    free = available_bytes()
+    if blocks > free:
+        raise TrainingError(
+            f"imitation keeps {blocks / 1e9:,.1f} GB of what was played, and {free / 1e9:.1f} GB of memory are free",
+            where=f"{config.games.num_games} games, sequences of {config.sequence:,} steps, kept = {config.kept}",
+            expected="less than is free",
+            hint="a smaller games.num_games, sequence or kept",
+        )
+
+
 class Imitation:
     """One imitation under way: games, network and what is kept of both; a context manager."""
 
@@ -140,12 +153,16 @@ class Imitation:
         if saved is not None:
             self._take_up(saved)
             first_group = int(saved["next_group"])
+        num_slots = config.kept + config.blocks + 2 * config.workers
+        _check_memory(
+            config, num_slots * Layout(self.specs, config.sequence, config.games.num_games).slot_bytes
+        )
         self.crew = Crew(
             DemoSetup(config.games, config.network, config.sequence, config.dagger, config.seed),
             self.specs,
             len(flat_weights(network)),
             workers=config.workers,
-            num_slots=config.kept + config.blocks + 2 * config.workers,
+            num_slots=num_slots,
             first_group=first_group,
         )
         self._states: dict[int, Tensor] = {}

@@ -51,14 +51,16 @@ def run_imitation(
     on_report: Callable[[Report], None] = lambda report: None,
     *,
     report_every_s: float = REPORT_EVERY_S,
+    say: Callable[[str], None] = lambda text: None,
 ) -> PolicyCard:
     """Imitate until `config.steps` steps were learnt from, and return the card of the policy in `<run>/policy`.
 
-    Ctrl-C writes a checkpoint and the policy first, then passes through. Raises ConfigError where the run began with another
-    policy than `config.init`, CheckpointError where there are checkpoints and none fits, TrainingError where a loss is not a number (the last checkpoint stays), EngineError
-    where processes keep dying.
+    `say` is told what the user should know of the beginning. Ctrl-C writes a checkpoint and the policy first, then passes
+    through. Raises ConfigError where the run began with another policy than `config.init`, CheckpointError where there are
+    checkpoints and none fits, TrainingError where a loss is not a number (the last checkpoint stays), EngineError where
+    processes keep dying.
     """
-    saved = load_checkpoint(run.folder)
+    saved = load_checkpoint(run.folder, say)
     config = config.model_copy(
         update={"init": _beginning(run.folder, config.init, goes_on=saved is not None)}
     )
@@ -166,8 +168,8 @@ def save_checkpoint(folder: Path, content: dict[str, Any]) -> None:
         ) from error
 
 
-def load_checkpoint(folder: Path) -> dict[str, Any] | None:
-    """Read the newest whole checkpoint of a run; None where there is none.
+def load_checkpoint(folder: Path, say: Callable[[str], None] = lambda text: None) -> dict[str, Any] | None:
+    """Read the newest whole checkpoint of a run; None where there is none. `say` is told of a broken one passed over.
 
     Raises CheckpointError where there are some and none can be read: beginning afresh would lose the run.
     """
@@ -179,6 +181,8 @@ def load_checkpoint(folder: Path) -> dict[str, Any] | None:
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
             if "learner" in content:
+                for problem in problems:
+                    say(f"{problem}: it cannot be used and is passed over")
                 return content
             problems.append(f"{name} is no checkpoint of an imitation")
         except Exception as error:  # noqa: BLE001 - torch raises anything for a damaged file

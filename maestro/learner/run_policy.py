@@ -148,6 +148,15 @@ def read_description(run: Path) -> Belonging | None:
         ) from error
 
 
+def _paid_by(config: TrainConfig) -> str:
+    pay = config.games.pay
+    world = f"the world's reward ({pay.extrinsic})" if pay.extrinsic_scale else ""
+    return (
+        " and ".join(filter(None, ("the skills' reward models" if pay.intrinsic_scale else "", world)))
+        or "no reward"
+    )
+
+
 def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork, dict[str, Any]]:
     """Take the policy out of a run: (network, card without what follows from the network).
 
@@ -174,7 +183,7 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
         raise CheckpointError(
             f"the checkpoint is of another network: {str(error).splitlines()[0]}", where=str(found.path)
         ) from error
-    method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on the skills' reward models"
+    method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on {_paid_by(config)}"
     settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
     earlier = earlier_settings(run, config, found.env_steps)
     settings |= {"earlier": earlier} if earlier else {}

@@ -34,6 +34,24 @@ def test_sizes_that_measure_nothing_are_refused(capsys, arguments):
     assert "Expected: at least" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("env --seed -1", "--seed is -1"),
+        ("counters --seed -1", "--seed is -1"),
+        ("sampling --processes 0", "--processes: the value is 0"),
+        ("sampling --seconds nan", "--seconds: the value is nan"),
+        ("training --seconds inf", "--seconds: the value is inf"),
+        ("training --seconds -1", "--seconds: the value is -1"),
+        ("fit --skill nope", "nope"),
+        ("fit --device tpu:9", "tpu:9"),
+    ],
+)
+def test_what_no_benchmark_can_measure_is_refused_at_once(capsys, words, said):
+    assert main(["bench", *words.split()]) == 1
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_world_keeps_up_with_bare_nethack(capsys):
     """0.9 is promised (docs/benchmarks.md); a little is left to machines that do other things meanwhile."""

@@ -45,6 +45,7 @@ def test_another_seed_does_not_mix_in(capsys):
         (["--skill", "opner"], "did you mean 'opener'"),
         (["--skill", "opener", "--all"], "--skill and --all"),
         (["--steps", "0"], "--steps: the value is 0"),
+        (["--steps", "2.5"], "--steps: the value is 2.5. Expected: a whole number"),
         (["--skill", "opener", "--mix", "refrence:1"], "--mix: there is no policy 'refrence'"),
         (["--skill", "opener", "--engine", "rey"], "did you mean 'ray'"),
         (["--config", "ttyrecs=/nonexistent"], "there are no recordings here"),
@@ -107,3 +108,26 @@ def test_a_shard_that_was_cut_is_explained(tmp_path, capsys):
     for later in sorted(path.parent.glob("shard-*.parquet"))[1:]:
         later.unlink()
     assert main(["collect", "--skill", "opener", "--steps", "900", *HERE]) == 0
+
+
+def test_ctrl_c_says_what_there_is(tmp_path, monkeypatch, capsys):
+    words = [
+        "collect",
+        "--skill",
+        "opener",
+        "--run",
+        str(tmp_path / "mine"),
+        "--json",
+        "--config",
+        "workers=0",
+    ]
+    assert main([*words, "--steps", "5e2"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert before["complete"] and before["steps"] >= 500
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maestro.commands.collect._play", interrupted)
+    assert main([*words, "--steps", "1e3"]) == 130
+    assert json.loads(capsys.readouterr().out) == before | {"complete": False}

@@ -56,6 +56,31 @@ def test_a_training_runs_newest_checkpoint_becomes_a_policy(run: Path, capsys: p
         assert torch.equal(mine, theirs)
 
 
+def test_a_checkpoint_that_is_passed_over_is_told(run: Path, capsys: pytest.CaptureFixture[str]):
+    path = run / "learner" / "checkpoint_p0" / "checkpoint_000000002_2000.pth"
+    path.write_bytes(path.read_bytes()[:100])
+    assert main(["export", "--run", str(run), "--json"]) == 0
+    told = capsys.readouterr()
+    assert f"{path.name} cannot be read and is passed over" in told.err
+    assert json.loads(told.out)["steps"] == 1000
+
+
+def test_a_card_says_what_paid(run: Path):
+    task = json.loads((run / "task.json").read_text())
+    for pay, said in (
+        ({"intrinsic_scale": 0.1}, "on the skills' reward models"),
+        ({"intrinsic_scale": 0.0, "extrinsic_scale": 1.0}, "on the world's reward (score)"),
+        (
+            {"intrinsic_scale": 0.1, "extrinsic_scale": 1.0},
+            "on the skills' reward models and the world's reward (score)",
+        ),
+    ):
+        task["config"]["games"]["pay"] |= {"extrinsic_scale": 0.0, **pay}
+        (run / "task.json").write_text(json.dumps(task))
+        assert main(["export", "--run", str(run)]) == 0
+        assert load_card(run / "policy").method == f"by reinforcement learning (APPO, 2,000 steps) {said}"
+
+
 def test_a_run_of_train_skills_is_looked_into(run: Path, tmp_path: Path):
     whole = tmp_path / "whole"
     whole.mkdir()

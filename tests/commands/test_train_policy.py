@@ -72,6 +72,14 @@ def test_a_dry_run_plans_and_starts_nothing(runs, capsys):
         (("probes.every=0",), "probes.every"),
         (("--preset", "tiny"), "one of paper, small, gpu"),
         (("--steps", "0.5"), "a whole number above 0"),
+        (("--steps", "inf"), "--steps: the value is inf. Expected: a whole number above 0"),
+        (("learning_rate=inf",), "--config: learning_rate: the value is inf. Expected: a finite number"),
+        (("games.max_steps=99999999999999999999",), "games.max_steps"),
+        (("probes.tasks=['nope']",), "unknown task 'nope'"),
+        (
+            ("probes.tasks=['minetown']",),
+            "the task 'minetown' is of the world 'nethack'. Expected: one of locked_door",
+        ),
         (("--init", "imitate"), "maestro imitate --world corridor --preset small"),
         (("--init", "nowhere"), "'nowhere' has no policy"),
         (("games.pay.intrinsic_scale=0.1",), "maestro train-skills --stage rewards"),
@@ -98,7 +106,9 @@ def test_more_workers_than_cores_are_warned_of(runs, capsys):
 
 
 def test_too_little_memory_is_refused_with_figures(runs, capsys, monkeypatch):
-    monkeypatch.setattr(plan, "_available", lambda: 0.5e9)
+    monkeypatch.setattr(plan, "available_bytes", lambda: 0.5e9)
+    assert train("--dry-run") == 0  # it may be a plan for another machine
+    assert "there is not enough memory here: without --dry-run it would be refused" in capsys.readouterr().err
     assert train() == 1
     err = capsys.readouterr().err
     assert "training needs about 1." in err and "0.5 GB are free" in err and "fewer num_workers" in err

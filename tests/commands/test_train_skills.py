@@ -313,11 +313,20 @@ def test_the_plan_tells_of_the_imitation_that_is_left(runs, monkeypatch, capsys)
         ("imitate.games.seed=3", "the key seed alone"),
         ("imitate.preset=paper", "--preset alone"),
         ("imitate.init=nothing", "has no policy"),
+        ("imitate.steps=inf", "imitate.steps: the value is inf"),
     ],
 )
 def test_what_is_wrong_with_the_imitation_is_said_before_any_work(runs, setting, said):
     with pytest.raises(MaestroError, match=said):
         plan_of(runs, setting)
+
+
+def test_what_is_said_of_an_imitation_that_nobody_asked_for_is_refused(runs):
+    with pytest.raises(
+        MaestroError,
+        match=r"\[imitate\] says games, .*steps, and the policy begins with 'none'.*init=imitate",
+    ):
+        plan_of(runs, "imitate.steps=5e3", "init=none")
 
 
 @pytest.mark.slow

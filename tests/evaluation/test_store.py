@@ -89,7 +89,7 @@ def test_a_damaged_record_is_named_and_the_run_is_free_again(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("other", "key"), [({"seed": 1}, "seed = 0"), ({"policy": "random"}, "policy = 'reference'")]
+    ("other", "key"), [({"seed": 1}, "seed = 0"), ({"policy": "random"}, "policy_identity = 'reference'")]
 )
 def test_another_configuration_is_refused_with_its_key(other: dict, key: str, tmp_path: Path):
     play_into(tmp_path / "run", [0])
@@ -108,6 +108,20 @@ def test_changed_code_is_another_evaluation(tmp_path: Path):
     with pytest.raises(RunError, match=r"meta_policies/locked_door/policy\.py"):
         EvaluationRun(setup(roots=roots), 6, tmp_path / "run")
     assert default_folder(setup(roots=roots), identity(setup(roots=roots))) != before
+
+
+def test_a_policy_is_the_same_however_its_path_is_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def make_skill_policy(num_games): ...\n")
+    names = ["mine.py", "./mine.py", str(tmp_path / "mine.py"), "here/../mine.py"]
+    folders = {default_folder(setup(policy=name), identity(setup(policy=name))) for name in names}
+    assert len(folders) == 1 and next(iter(folders)).name.startswith("eval-locked_door-mine-")
+    for name in names:
+        EvaluationRun(setup(policy=name), 5, tmp_path / "one").run.close()
+    Path("mine.py").write_text("def make_skill_policy(num_games): return None\n")
+    with pytest.raises(RunError, match="policy_identity"):
+        EvaluationRun(setup(policy="mine.py"), 5, tmp_path / "one")
 
 
 def test_the_default_folder_follows_from_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

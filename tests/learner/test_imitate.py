@@ -204,6 +204,13 @@ def test_settings_that_would_be_passed_over_are_refused(said, told):
         Imitation(config(**said))
 
 
+def test_more_than_the_memory_holds_is_refused():
+    with pytest.raises(
+        TrainingError, match=r"keeps [\d,.]+ GB of what was played, and [\d.]+ GB of memory are free"
+    ):
+        Imitation(config(sequence=100_000_000))
+
+
 def test_the_least_that_is_kept_is_used_as_often_as_asked_for():
     with Imitation(config(workers=2, blocks=2, kept=2, uses=2.0, steps=6 * 2 * 512)) as imitation:
         while not imitation.is_over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -10,16 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from maestro.commands._output import console
 from maestro.commands._settings import read_settings
+from maestro.errors import ConfigError
 
 if TYPE_CHECKING:
     from maestro.learner.config import TrainConfig
     from maestro.learner.throughput import Throughput
 
 
-def read_config(preset: str, words: Sequence[str]) -> TrainConfig:
-    """Read the configuration of training as `maestro train-policy` does."""
+def read_config(preset: str, words: Sequence[str], seconds: float) -> TrainConfig:
+    """Read the configuration of training as `maestro train-policy` does, and check the time to measure."""
     from maestro.learner.config import TrainConfig
 
+    if not 0 < seconds < math.inf:
+        raise ConfigError(
+            f"the value is {seconds:g}", where="--seconds", expected="a finite number of seconds above 0"
+        )
     return read_settings([f"preset={preset}", *words], TrainConfig)
 
 

@@ -49,6 +49,8 @@ def run(config: Config) -> int:
             raise ConfigError(
                 f"--{name} is {getattr(config, name)}", where="maestro bench counters", expected="at least 1"
             )
+    if config.seed < 0:
+        raise ConfigError(f"--seed is {config.seed}", where="maestro bench counters", expected="at least 0")
     content = Content.find()
     tasks = [name for name, task in content.tasks().items() if task.spec.world == "nethack"]
     setups = [Setup(task, "reference", config.seed, config.games, content.roots) for task in tasks]

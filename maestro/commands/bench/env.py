@@ -44,6 +44,8 @@ def run(config: Config) -> int:
     for name, value in (("--games", config.games), ("--repeats", config.repeats)):
         if value < 1:
             raise ConfigError(f"{name} is {value}", where="maestro bench env", expected="at least 1")
+    if config.seed < 0:
+        raise ConfigError(f"--seed is {config.seed}", where="maestro bench env", expected="at least 0")
     if config.steps < 20 * config.games:
         raise ConfigError(
             f"--steps is {config.steps}", where="maestro bench env", expected=f"at least {20 * config.games}"

@@ -56,12 +56,14 @@ def run(config: Config) -> int:
         if value < 1:
             raise ConfigError(f"--{name} is {value}", where="maestro bench fit", expected="at least 1")
     from maestro.preferences.goals import find_goal
-    from maestro.rewards.fit import FitConfig
+    from maestro.rewards.fit import FitConfig, device_named
     from maestro.rewards.throughput import MAESTROMOTIF_PAIRS_PER_S, judged_pairs, measure_fit
 
     content = Content.find()
+    goal = find_goal(content, config.skill)
+    device_named(config.device)  # what is wrong with it is said before anything is read
     table, source = _transitions(config, content)
-    data = judged_pairs(table, find_goal(content, config.skill), config.pairs)
+    data = judged_pairs(table, goal, config.pairs)
     presets = ("paper", "small") if config.preset == "both" else (config.preset,)
     found = [
         measure_fit(data, FitConfig(preset=preset), steps=20, repeats=config.repeats, device=config.device)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 
 from maestro.commands._output import print_json
 from maestro.commands.bench._training import machine, read_config, show
+from maestro.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ def run(config: Config) -> int:
     """Measure and print."""
     from maestro.learner.throughput import measure_sampling
 
-    training = read_config(config.preset, config.config)
+    if config.processes < 1:
+        raise ConfigError(f"the value is {config.processes}", where="--processes", expected="at least 1")
+    training = read_config(config.preset, config.config, config.seconds)
     figures = measure_sampling(training, config.processes, config.seconds)
     if config.json:
         print_json(asdict(figures) | machine(config.preset))

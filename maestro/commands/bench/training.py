@@ -34,7 +34,7 @@ def run(config: Config) -> int:
     """Measure and print."""
     from maestro.learner.throughput import measure_training
 
-    training = read_config(config.preset, config.config)
+    training = read_config(config.preset, config.config, config.seconds)
     figures = measure_training(training, config.seconds)
     if config.json:
         print_json(asdict(figures) | machine(config.preset))
