@@ -257,6 +257,11 @@ def _own_reward(run: Path, skill: str) -> Path:
     return run / "skills" / skill / "reward"
 
 
+def _is_constant(card: Card) -> bool:
+    """Tell whether a model pays nothing, and says the same of the worst and the best caption it was fitted with."""
+    return card.paid_share == 0 and len(set(card.quantiles.values())) == 1
+
+
 def _load(
     content: Content, world: str, skill: str, config: PayConfig, settings: RewardSettings
 ) -> SkillReward:
@@ -282,9 +287,9 @@ def _load(
                 expected=repr(expected),
                 hint=make,
             )
-    if not reward.card.std > 0 or reward.card.paid_share == 0:
+    if not reward.card.std > 0 or _is_constant(reward.card):
         raise FitError(
-            "the reward model pays for none of the captions it was fitted with",
+            "the reward model gives all captions the same reward",
             where=str(folder),
             expected="one that tells better captions from worse ones",
             hint=make,

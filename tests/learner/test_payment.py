@@ -222,8 +222,8 @@ def test_a_folder_without_any_reward_model_is_taken_for_mistyped(tmp_path, unfit
         ({"skill": "keyfinder"}, "of the skill 'keyfinder'.*'opener'"),
         ({"world": "nethack"}, "of the world 'nethack'.*'corridor'"),
         ({"skill_sha256": "0" * 64}, "another preference of 'opener'"),
-        ({"std": 0.0}, "pays for none of the captions"),
-        ({"paid_share": 0.0}, "pays for none of the captions"),
+        ({"std": 0.0}, "all captions the same"),
+        ({"paid_share": 0.0, "quantiles": {"0.05": 0.0, "0.99": 0.0}}, "all captions the same"),
     ],
 )
 def test_a_reward_model_that_does_not_fit_is_refused(tmp_path, unfitted, changed, told):
