@@ -173,9 +173,7 @@ class SkillLearner(Learner):
         with self._reported():
             saved = super().save()
             if saved:  # it has its name already, and is on the disk when this returns
-                newest_file = find_checkpoints(self.run_folder)[-1].path
-                sync(newest_file)
-                sync(newest_file.parent)
+                sync(find_checkpoints(self.run_folder)[-1].path)
         return saved
 
     def save_milestone(self) -> None:

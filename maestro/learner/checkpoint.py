@@ -136,16 +136,20 @@ def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    sync(path.parent)
+    sync(path)
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, written to the disk before this returns."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Have a file, and its name in its folder, written to the disk before this returns; raises OSError for the file."""
+    for place in (path, path.parent):
+        descriptor = os.open(place, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError:
+            if place == path:  # some network file systems refuse it for a folder, and keep names by themselves
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def network_weights(content: dict[str, Any]) -> dict[str, torch.Tensor]:
