@@ -146,7 +146,9 @@ def sync(path: Path) -> None:
         try:
             os.fsync(descriptor)
         except OSError:
-            if place == path:  # some network file systems refuse it for a folder, and keep names by themselves
+            if (
+                place == path
+            ):  # some network file systems refuse it for a folder, and keep names by themselves
                 raise
         finally:
             os.close(descriptor)
