@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 import time
 import weakref
@@ -60,6 +61,8 @@ class _Watcher:
                 self._thread.start()
 
     def _run(self) -> None:
+        # Signals are the other threads' affair: one that holds them back for a moment must not be passed by here.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         while True:
             time.sleep(LOOK)
             self._look(time.process_time())
