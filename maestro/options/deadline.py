@@ -58,11 +58,12 @@ class _Watcher:
             self._watched.add(calls)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="generated-code-deadline", daemon=True)
-                self._thread.start()
+                # Signals are the other threads' affair: one that holds them back for a moment must not be passed by here.
+                held = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+                self._thread.start()  # it takes over what is held back
+                signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def _run(self) -> None:
-        # Signals are the other threads' affair: one that holds them back for a moment must not be passed by here.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         while True:
             time.sleep(LOOK)
             self._look(time.process_time())
