@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,9 +178,18 @@ def _take_back(written: Iterable[Path], fresh: Collection[Path], folders: Iterab
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let signals wait."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
+    """Let signals wait until the end of the block.
+
+    A blocked signal would come through one of the threads that numerical libraries start. Python runs handlers in the
+    main thread alone: elsewhere nothing disturbs.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    came: list[int] = []
+    with contextlib.ExitStack() as after:
+        after.callback(lambda: [signal.raise_signal(each) for each in came])
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            before = signal.signal(each, lambda number, _: came.append(number))
+            after.callback(signal.signal, each, signal.SIG_DFL if before is None else before)
+        yield
