@@ -146,9 +146,7 @@ def sync(path: Path) -> None:
         try:
             os.fsync(descriptor)
         except OSError:
-            if (
-                place == path
-            ):  # some network file systems refuse it for a folder, and keep names by themselves
+            if place == path:  # some network file systems refuse it for folders, and keep names by themselves
                 raise
         finally:
             os.close(descriptor)

@@ -221,9 +221,7 @@ def _curve(run: Run) -> list[dict[str, Any]]:
     """Thin the records out to what a card needs."""
     records: list[dict[str, Any]] = []
     for record in run.read_records(METRICS):
-        while (
-            records and records[-1]["steps"] >= record["steps"]
-        ):  # steps that a kill lost, and that were taken again
+        while records and records[-1]["steps"] >= record["steps"]:  # lost to a kill, and taken again
             records.pop()
         records.append(record)
     stride = -(-len(records) // _CURVE_POINTS) or 1
