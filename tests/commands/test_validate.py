@@ -64,9 +64,8 @@ def test_everything_that_ships_is_valid_and_signed(capsys: pytest.CaptureFixture
     root = shipped_root()
     assert main(["validate", str(root / "skills"), str(root / "meta_policies"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (
-        len(answer["files"]) == 28 + 1 + 18
-    )  # codegen's, deep_training, and two more policies for each of nine tasks
+    # codegen's, the two curricula, and two more policies for each of nine tasks
+    assert len(answer["files"]) == 28 + 2 + 18
     assert all(file["may_run"] for file in answer["files"])
 
 
