@@ -42,6 +42,9 @@ class NetHackOptions(BaseModel):
     rest_moves: int = Field(default=keys.MOST_REST_MOVES, ge=1, le=keys.MOST_REST_MOVES)
     """Moves that the action `wait` rests at most (a fast hero has more of them than turns); the policy that ships and the
     controllers were made with 25."""
+    fixed_levels: bool = False
+    """Whether the levels below the first, too, follow from the seeds: one that is first entered by `down` is then the same
+    whatever was played before (in NetHack itself the seeds fix the first level, and the play the others)."""
     render: bool = False
     """Whether `screen` works; it costs about a fifth of the speed."""
     inventory_shown: bool = True
@@ -78,7 +81,7 @@ class NetHackWorld:
         for index in range(num_games):
             rows = {name: array[index] for name, array in arrays.items()}
             instance = Instance(options.character, rows, wizard=options.wizard, overview=options.overview)
-            self.games.append(Game(instance, rows, options.rest_moves))
+            self.games.append(Game(instance, rows, options.rest_moves, options.fixed_levels))
         self._seeds: list[tuple[int, int] | None] = [None] * num_games
         self._trackers = [Tracker() for _ in range(num_games)]
         self._last_letters: list[bytes] = [b"\xff"] * num_games

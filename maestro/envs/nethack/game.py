@@ -34,7 +34,9 @@ class Game:
         "_letters",
         "_message",
         "_rest_keys",
+        "_seeds",
         "_send",
+        "_squares_left",
         "_starting_letters",
         "ending",
         "heals_self",
@@ -45,11 +47,13 @@ class Game:
         "rows",
     )
 
-    def __init__(self, instance: Instance, rows: dict[str, np.ndarray], rest_moves: int):
+    def __init__(self, instance: Instance, rows: dict[str, np.ndarray], rest_moves: int, fixed_levels: bool):
         self.instance = instance
         self.rows = rows
         self._rest_keys = f"{rest_moves}.".encode() if rest_moves > 1 else b"."
-        self._send = instance.send
+        self._send = self._send_to_fixed_levels if fixed_levels else instance.send
+        self._seeds = (0, 0)
+        self._squares_left: set[tuple[int, ...]] = set()
         self._is_done = instance.is_done
         self._flags = rows["misc"].data
         self._message = rows["message"]
@@ -66,6 +70,8 @@ class Game:
     def restart(self, seeds: tuple[int, int] | None, wizkit: str = "") -> None:
         """Begin a new game and click through its greeting."""
         self.instance.restart(seeds, wizkit)
+        self._seeds = self.instance.seeds()
+        self._squares_left.clear()
         self.pages, self.prompt, self.is_over, self.ending = [], "", False, ""
         self._settle()
         carried = zip(self._letters, self._classes, strict=False)
@@ -118,6 +124,21 @@ class Game:
             for letter, kind in zip(self._letters, self._classes, strict=False)
             if letter and letter not in start and kind != keys.FOOD_CLASS and kind != keys.COIN_CLASS
         ]
+
+    def _send_to_fixed_levels(self, key: int) -> None:
+        """Send one key; before the first `>` on a square, let chance begin anew from the game's seeds and that square.
+
+        NetHack makes a level from the random numbers that are next when somebody comes to it, so they are the same
+        then, whatever was played before. Later ones on the square change nothing: a hero who goes up and down must not
+        meet the same luck again and again.
+        """
+        if key == _DOWN_KEY:
+            square = tuple(self.rows["blstats"][_SQUARE].tolist())
+            if square not in self._squares_left:
+                self._squares_left.add(square)
+                chance = np.random.SeedSequence(self._seeds, spawn_key=square)
+                self.instance.reseed(*chance.generate_state(2, np.uint64).tolist())
+        self.instance.send(key)
 
     def _collect(self) -> None:
         """Keep the text on the top line as one more page, unless it shows again what the last page showed."""
@@ -218,6 +239,9 @@ class Game:
 
 _YES_KEY = keys.KEYS[keys.YES]
 _CAST_KEY = keys.KEYS[keys.ACTION["cast"]]
+_DOWN_KEY = keys.KEYS[keys.ACTION["down"]]
+_SQUARE = [23, 24, 0, 1]
+"""Columns of the status line: dungeon, level, column and row."""
 _DROP_KEY = keys.KEYS[keys.ACTION["drop"]]
 _ENHANCE_KEY = keys.KEYS[keys.ACTION["enhance"]]
 _MACROS = {

@@ -97,9 +97,13 @@ class Instance:
             ctypes.c_int64.from_address(born).value = BIRTHDAY
 
     def seeds(self) -> tuple[int, int]:
-        """Return the seeds (core, display) the running game was begun with."""
+        """Return the seeds (core, display) that the running game's random numbers began with, or were last given."""
         core, display, _ = self._engine.get_seeds()
         return core, display
+
+    def reseed(self, core: int, display: int) -> None:
+        """Let the running game's random numbers go on from other seeds."""
+        self._engine.set_seeds(core, display, False)
 
     def how_done(self) -> str:
         """Return how the game ended as NetHack names it: 'DIED', 'STARVING', 'ESCAPED', 'QUIT', ..."""

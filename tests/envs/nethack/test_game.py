@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maestro.envs import make_world
-from maestro.envs.nethack import ACTION
+from maestro.envs.nethack import ACTION, make_reference_policy
 from maestro.envs.nethack.game import Game
 from maestro.envs.nethack.keys import ACTION_NAMES, AGENT_ANSWERS, KEYS
 from maestro.errors import WorldError
@@ -100,6 +100,39 @@ def test_a_world_may_rest_fewer_moves_in_a_step():
     assert turns(12)[0] > one[-1]
     with pytest.raises(WorldError, match="rest_moves"):
         make_game(seed=7, rest_moves=26)
+
+
+def second_level(seed: int, waits: int, **options) -> tuple:
+    """Wait a while, walk down, and say what the second level is like."""
+    world = make_game(seed, **options)
+    for _ in range(waits):
+        act(world, "search")
+    policy = make_reference_policy(1)
+    policy.reset(0, 0)
+    while world.states[0].depth == 1:
+        world.step(policy.act(world, ["descender"]))
+    truth = world.truth(0)
+    found = truth.position, truth.stairs_up, truth.stairs_down, truth.branch_stairs
+    world.close()
+    return found
+
+
+def test_levels_below_are_fixed_by_the_seeds_if_wanted():
+    for seed in (98748, 78125):  # the stairs are near
+        assert second_level(seed, 0) != second_level(seed, 5), "in NetHack they depend on what was played"
+        fixed = [second_level(seed, waits, fixed_levels=True) for waits in (0, 5, 9)]
+        assert fixed[0] == fixed[1] == fixed[2]
+    assert second_level(98748, 0, fixed_levels=True) != second_level(78125, 0, fixed_levels=True)
+
+
+def test_going_down_begins_chance_anew_only_once_on_a_square(monkeypatch):
+    world = make_game(seed=3, fixed_levels=True)
+    given = []
+    monkeypatch.setattr(world.games[0].instance, "reseed", lambda *seeds: given.append(seeds))
+    for name in ("down", "down", "far_west", "down", "far_east", "down"):
+        act(world, name)
+    world.close()
+    assert len(given) == len(set(given)) == 2
 
 
 def test_leaving_the_dungeon_is_asked_and_declined():
