@@ -55,7 +55,8 @@ class GamesConfig(BaseModel):
     dungeons: tuple[Annotated[int, Field(ge=0, lt=1 << 64)], ...] = ()
     """Numbers of the worlds that episodes are drawn from, each equally likely; empty: every episode has one of its own.
 
-    A few make a small problem for probes of learning, as `num_levels` does in Procgen (Cobbe et al. 2020).
+    A few make a small problem for probes of learning, as `num_levels` does in Procgen (Cobbe et al. 2020). In NetHack
+    a number fixes the first level, and the world's option `fixed_levels` those below it.
     """
     horizon: int = Field(default=DEFAULT_HORIZON, ge=1)
     """Steps over which changes are told to a reward model, at most; it was fitted to captions of the same horizon."""
