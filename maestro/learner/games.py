@@ -20,20 +20,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from maestro.content import Content
 from maestro.envs import load_world_module, make_features, make_world
 from maestro.envs.world import Features, World
-from maestro.errors import ConfigError, GeneratedCodeError
+from maestro.errors import ConfigError, GeneratedCodeError, MaestroError
+from maestro.learner.direction import direction
 from maestro.learner.extrinsic import make_task_reward
+from maestro.learner.guide import Guide, GuideConfig
 from maestro.learner.metrics import Counts, EpisodeSummary, facts_of_episode
 from maestro.learner.network import OPTION, ArraySpec
 from maestro.learner.payment import ChangeReader, LevelReader, Look, PayConfig, load_payment
 from maestro.learner.skill_view import SkillView
 from maestro.options.executive import Executive
-from maestro.options.load import load_options, load_policy
-from maestro.options.option import Option, PolicyOverSkills
-from maestro.preferences.goals import find_goal
 from maestro.preferences.window import DEFAULT_HORIZON, Window
 
 _MOST_FAILED_STARTS = 20
-"""Episodes in a row that generated code may fail at their very start before the games give up."""
+"""Episodes in a row that may end before the learner's first step, by a fault of generated code or under the guide."""
 
 
 class GamesConfig(BaseModel):
@@ -58,6 +57,8 @@ class GamesConfig(BaseModel):
     A few make a small problem for probes of learning, as `num_levels` does in Procgen (Cobbe et al. 2020). In NetHack
     a number fixes the first level, and the world's option `fixed_levels` those below it.
     """
+    guide: GuideConfig = GuideConfig()
+    """Whether the reference policy leads games to where a skill that is seldom started may start."""
     horizon: int = Field(default=DEFAULT_HORIZON, ge=1)
     """Steps over which changes are told to a reward model, at most; it was fitted to captions of the same horizon."""
     pay: PayConfig = PayConfig()
@@ -101,7 +102,7 @@ class SkillGames:
         content = content or config.content()
         self.config = config
         self.group = group
-        options, make_policy, fallback = _options(config, content)
+        options, make_policy, fallback = direction(content, config.world, config.training, config.pay.skill)
         num_games = config.num_games
         self.executive = Executive(options, make_policy, fallback, num_games)
         self.skills = self.executive.skills
@@ -109,6 +110,8 @@ class SkillGames:
         self.world: World = make_world(config.world, num_games, **world_options(config, content))
         self.num_actions = len(self.world.action_names)
         self.features: Features = make_features(self.world, config.features)
+        guide = config.guide
+        self._guide = Guide(guide, self.world, self.executive) if guide.skills else None
         self._view = SkillView(self.executive)
         self.observation: dict[str, np.ndarray] = {**self.features.arrays, OPTION: self._view.array}
         self.specs = {
@@ -122,6 +125,7 @@ class SkillGames:
         self._episodes = [-1] * num_games
         self._began: list[Any] = [None] * num_games
         self._first_turns = [0] * num_games
+        self._first_steps = [0] * num_games
         self._turns = np.zeros(num_games, np.int64)
         self._sums = np.zeros((3, num_games))
         self._finished: list[EpisodeSummary] = []
@@ -265,7 +269,7 @@ class SkillGames:
         summary = EpisodeSummary(
             game=index,
             episode=self._episodes[index],
-            steps=state.step,
+            steps=state.step - self._first_steps[index],
             turns=state.turn - self._first_turns[index],
             reward=float(self._sums[0, index]),
             intrinsic=float(self._sums[1, index]),
@@ -285,95 +289,84 @@ class SkillGames:
             if not waiting:
                 break
         else:
-            raise GeneratedCodeError(
-                f"every one of {_MOST_FAILED_STARTS} episodes failed before its first step: "
-                f"{self.executive.failure(waiting[0])}",
-                where="SkillGames",
-                hint="mend the code, or generate it again with `maestro codegen`",
-            )
+            raise self._never_begins(waiting[0])
         self.features.begin(begun)
 
+    def _never_begins(self, index: int) -> MaestroError:
+        if (failure := self.executive.failure(index)) is None:
+            return ConfigError(
+                f"the guide lost every one of {_MOST_FAILED_STARTS} games in a row",
+                where="games.guide",
+                hint="a smaller games.guide.max_steps",
+            )
+        return GeneratedCodeError(
+            f"every one of {_MOST_FAILED_STARTS} episodes failed before its first step: {failure}",
+            where="SkillGames",
+            hint="mend the code, or generate it again with `maestro codegen`",
+        )
+
     def _start(self, indices: list[int]) -> list[int]:
-        """Start one episode in each of these games and return those where generated code failed."""
-        codes = []
+        """Start one episode in each of these games; return those that ended before the learner could act."""
+        world, executive = self.world, self.executive
+        codes, guided = [], {}
         for index in indices:
             self._episodes[index] += 1
-            core, disp, code = self._seeds(index)
-            self.world.seed(index, core, disp)
+            core, disp, code, guide = self._seeds(index)
+            world.seed(index, core, disp)
             codes.append(code)
-        self.world.reset(indices)
-        failed = []
+            if guide < self.config.guide.share * 2**32:
+                guided[index] = guide
+        world.reset(indices)
         for index, code in zip(indices, codes, strict=True):
-            state = self.world.states[index]
-            if not hasattr(self, "_changes"):
-                self._changes: Callable[[Any, Any], tuple[int, ...]] = ChangeReader(state)
-                by_level = self.config.pay.count_by == "level"
-                self._level: Callable[[Any], Hashable] = LevelReader(state) if by_level else lambda _: None
-            self._windows[index].reset(state)
-            self._turns[index] = self._first_turns[index] = state.turn
-            self._sums[:, index] = 0.0
-            if self._payment is not None:
-                self._payment.begin(index)
-            if self._task is not None:
-                self._task.begin(index)
-            if self.executive.start(index, state, code) is None:
-                failed.append(index)
-                self._finish(index, "failed")
-            else:
-                self._note_start(index)
-        return failed
+            executive.start(index, world.states[index], code)
+        if self._guide is not None:
+            self._guide.lead(guided, guided.values())
+        for index in indices:
+            self._take_over(index)
+        return [index for index in indices if executive.running[index] is None]
 
-    def _seeds(self, index: int) -> tuple[int, int, int]:
-        """Derive the seeds of world (two) and generated code from seed, group, game and episode.
+    def _take_over(self, index: int) -> None:
+        """Begin to pay and count a game where it stands."""
+        state = self.world.states[index]
+        if not hasattr(self, "_changes"):
+            self._changes: Callable[[Any, Any], tuple[int, ...]] = ChangeReader(state)
+            by_level = self.config.pay.count_by == "level"
+            self._level: Callable[[Any], Hashable] = LevelReader(state) if by_level else lambda _: None
+        self._windows[index].reset(state)
+        self._turns[index] = self._first_turns[index] = state.turn
+        self._first_steps[index] = state.step
+        self._sums[:, index] = 0.0
+        if self._payment is not None:
+            self._payment.begin(index)
+        if self._task is not None:
+            self._task.begin(index)
+        if self.executive.failure(index) is not None:
+            self._finish(index, "failed")
+        self._note_start(index)
+
+    def _seeds(self, index: int) -> tuple[int, int, int, int]:
+        """Derive the seeds of world (two), generated code and guide from seed, group, game and episode.
 
         Evaluation derives its own from keys of length one, so no training episode is one of an evaluation's.
         """
         key = (self.group, index, self._episodes[index])
-        words = np.random.SeedSequence(self.config.seed, spawn_key=key).generate_state(3, np.uint32)
+        sequence = np.random.SeedSequence(self.config.seed, spawn_key=key)
+        core, disp, code, guide = sequence.generate_state(4, np.uint32).tolist()
         if self.config.dungeons:
-            number = self.config.dungeons[int(words[0]) % len(self.config.dungeons)]
-            return number, number, int(words[2])
-        return int(words[0]), int(words[1]), int(words[2])
+            core = disp = self.config.dungeons[core % len(self.config.dungeons)]
+        return core, disp, code, guide
 
 
 def world_options(config: GamesConfig, content: Content) -> dict[str, Any]:
     """Give the options the games' world is made with."""
     max_steps = config.max_steps or content.training(config.world, config.training).spec.max_steps
-    usual = getattr(load_world_module(config.world), "TRAINING_OPTIONS", {})
-    return {**usual, "max_steps": max_steps, **config.options}
+    module = load_world_module(config.world)
+    usual = getattr(module, "TRAINING_OPTIONS", {})
+    guide = getattr(module, "REFERENCE_OPTIONS", {}) if config.guide.skills else {}
+    return {**usual, **guide, "max_steps": max_steps, **config.options}
 
 
 def action_options(config: GamesConfig) -> dict[str, Any]:
     """Give those of the configured options of the world that say what an action does; they belong to the policy."""
     names = getattr(load_world_module(config.world), "ACTION_OPTIONS", ())
     return {name: value for name, value in config.options.items() if name in names}
-
-
-class _Alone:
-    """The policy over skills where there is one skill only."""
-
-    def __init__(self, skill: str) -> None:
-        self._skill = skill
-
-    def select_skill(self, state: Any, finished: str | None, startable: frozenset[str]) -> str:
-        return self._skill
-
-
-def _options(
-    config: GamesConfig, content: Content
-) -> tuple[tuple[Option, ...], Callable[[int], PolicyOverSkills], str]:
-    """Give options, maker of policies and fallback: the training policy's, or those of a skill trained alone."""
-    alone = config.pay.skill
-    if alone is None:
-        training = content.training(config.world, config.training)
-        skills = content.skills(config.world)
-        return load_options(skills), load_policy(training, skills), training.spec.fallback
-    goal = find_goal(content, alone)
-    if goal.world != config.world:
-        raise ConfigError(
-            f"{alone!r} is of the world {goal.world!r}",
-            where="pay.skill",
-            expected=f"one of {config.world!r}",
-        )
-    option = Option(alone, can_initiate=lambda state: True, should_terminate=lambda *_: False)
-    return (option,), lambda seed: _Alone(alone), alone

@@ -11,7 +11,7 @@ import torch
 from maestro.content import Content
 from maestro.envs import corridor
 from maestro.errors import ConfigError, FitError, GeneratedCodeError, UnknownNameError
-from maestro.learner import games as module
+from maestro.learner import direction, games as games_module
 from maestro.learner.games import GamesConfig, SkillGames
 from maestro.learner.payment import PayConfig
 from maestro.rewards.encode import encode_messages
@@ -299,7 +299,7 @@ class Breaking:
 
 
 def test_code_that_fails_ends_its_own_episode_and_no_other(make, monkeypatch):
-    monkeypatch.setattr(module, "load_policy", lambda *_: lambda seed: Breaking(seed % 3 == 0))
+    monkeypatch.setattr(direction, "load_policy", lambda *_: lambda seed: Breaking(seed % 3 == 0))
     games = make(num_games=6)
     failed = []
     for _ in range(60):
@@ -319,7 +319,7 @@ def test_code_that_fails_at_every_start_stops_the_games_and_says_so(make, monkey
     def broken(seed):
         raise ZeroDivisionError("from the start")
 
-    monkeypatch.setattr(module, "load_policy", lambda *_: broken)
+    monkeypatch.setattr(direction, "load_policy", lambda *_: broken)
     with pytest.raises(GeneratedCodeError, match=r"before its first step.*from the start"):
         make(num_games=2)
 
@@ -330,7 +330,7 @@ def test_code_that_fails_at_some_starts_is_counted(make, monkeypatch):
             raise ZeroDivisionError("at the start")
         return Breaking(False)
 
-    monkeypatch.setattr(module, "load_policy", lambda *_: sometimes)
+    monkeypatch.setattr(direction, "load_policy", lambda *_: sometimes)
     games = make(num_games=8)
     step = games.step(np.full(8, corridor.WAIT))
     assert step.finished and all(s.ending == "failed" and s.steps == 0 for s in step.finished)
@@ -357,7 +357,7 @@ def test_a_skill_alone_must_be_of_this_world_and_known(make):
 
 
 def test_what_is_missing_is_said_before_any_game_starts(make, monkeypatch):
-    monkeypatch.setattr(module, "make_world", lambda *_, **__: pytest.fail("a world was made"))
+    monkeypatch.setattr(games_module, "make_world", lambda *_, **__: pytest.fail("a world was made"))
     with pytest.raises(
         FitError, match="no reward model of 'keyfinder'.*maestro train-skills --stage rewards"
     ):
