@@ -11,7 +11,8 @@ import torch
 from maestro.content import Content
 from maestro.envs import corridor
 from maestro.errors import ConfigError, FitError, GeneratedCodeError, UnknownNameError
-from maestro.learner import direction, games as games_module
+from maestro.learner import direction
+from maestro.learner import games as games_module
 from maestro.learner.games import GamesConfig, SkillGames
 from maestro.learner.payment import PayConfig
 from maestro.rewards.encode import encode_messages
