@@ -285,6 +285,8 @@ def _expected(fault: Any, model: type[BaseModel], location: list[Any]) -> str:
         "int_type": "a whole number",
         "int_from_float": "a whole number",
         "float_type": "a number",
+        "tuple_type": 'a list, such as [1, 2] or ["a", "b"]',
+        "list_type": 'a list, such as [1, 2] or ["a", "b"]',
     }
     return kind.get(
         str(fault["type"]), str(fault["msg"]).removeprefix("Input should be ").removeprefix("a valid ")

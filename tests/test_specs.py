@@ -4,7 +4,8 @@ import pydantic
 import pytest
 
 from maestro.errors import SpecError
-from maestro.specs import SkillSpec, TaskSpec, load_toml
+from maestro.learner.guide import GuideConfig
+from maestro.specs import SkillSpec, TaskSpec, load_toml, parse
 
 TASK = """
 name = "minetown"
@@ -92,6 +93,13 @@ def test_a_mistake_names_file_key_value_and_expectation(tmp_path, old, new, mess
         load(tmp_path, TASK.replace(old, new, 1))
     assert str(caught.value).startswith(str(tmp_path / "task.toml"))
     assert "pydantic" not in str(caught.value)
+
+
+def test_a_list_is_asked_for_in_the_authors_words():
+    with pytest.raises(
+        SpecError, match=r"--config: skills: the value is 'opener'. Expected: a list, such as"
+    ):
+        parse({"skills": "opener"}, GuideConfig, where="--config")
 
 
 def test_a_table_where_a_value_is_wanted_and_the_reverse(tmp_path):
