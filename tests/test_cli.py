@@ -271,3 +271,18 @@ def test_the_script_is_the_same_program():
         subprocess.run([script, "--version"], capture_output=True, text=True).stdout
         == run("--version").stdout
     )
+
+
+def test_an_interrupt_that_was_answered_does_not_end_the_process_by_a_signal(tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import maestro.cli\n"
+        "def main():\n"
+        "    try:\n"
+        "        exec('raise KeyboardInterrupt')\n"
+        "    except KeyboardInterrupt:\n"
+        "        return 130\n"
+        "maestro.cli.main = main\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "maestro"], env=environment, timeout=60, check=False)
+    assert done.returncode == 130
