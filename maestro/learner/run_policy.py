@@ -157,6 +157,15 @@ def _paid_by(config: TrainConfig) -> str:
     )
 
 
+def _led_by(config: TrainConfig) -> str:
+    guide = config.games.guide
+    if not guide.skills:
+        return ""
+    return (
+        f", led to {' and '.join(guide.skills)} by the reference policy in {guide.share:.0%} of the episodes"
+    )
+
+
 def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork, dict[str, Any]]:
     """Take the policy out of a run: (network, card without what follows from the network).
 
@@ -183,7 +192,9 @@ def load_run_policy(run: Path, which: int | None = None) -> tuple[PolicyNetwork,
         raise CheckpointError(
             f"the checkpoint is of another network: {str(error).splitlines()[0]}", where=str(found.path)
         ) from error
-    method = f"by reinforcement learning (APPO, {found.env_steps:,} steps) on {_paid_by(config)}"
+    method = (
+        f"by reinforcement learning (APPO, {found.env_steps:,} steps) on {_paid_by(config)}{_led_by(config)}"
+    )
     settings = {**config.model_dump(mode="json"), "steps": found.env_steps}
     earlier = earlier_settings(run, config, found.env_steps)
     settings |= {"earlier": earlier} if earlier else {}

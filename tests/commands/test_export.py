@@ -81,6 +81,16 @@ def test_a_card_says_what_paid(run: Path):
         assert load_card(run / "policy").method == f"by reinforcement learning (APPO, 2,000 steps) {said}"
 
 
+def test_a_card_says_who_led_the_way(run: Path):
+    task = json.loads((run / "task.json").read_text())
+    task["config"]["games"]["guide"] = {"skills": ["opener"], "share": 0.8}
+    (run / "task.json").write_text(json.dumps(task))
+    assert main(["export", "--run", str(run)]) == 0
+    assert load_card(run / "policy").method.endswith(
+        ", led to opener by the reference policy in 80% of the episodes"
+    )
+
+
 def test_a_run_of_train_skills_is_looked_into(run: Path, tmp_path: Path):
     whole = tmp_path / "whole"
     whole.mkdir()
