@@ -55,7 +55,7 @@ class Run:
         """Make the folder, or open it again to continue.
 
         `config` must be plain JSON data. When the run exists its saved configuration has to equal `config`,
-        except for the keys in `may_differ` ("num_workers", or "games.num_games" for one in a table), which change no result.
+        except for the keys in `may_differ` ("num_workers", or "games.num_games" for one in a table) and in tables named there.
 
         Raises RunError for a folder that cannot be made or written, that another process is writing, or that
         belongs to another configuration.
@@ -250,9 +250,9 @@ def check_config(folder: Path, config: Mapping[str, Any], may_differ: Iterable[s
     if not path.exists():
         return
     saved, now = _dotted(read_config(folder)["config"]), _dotted(_plain_copy(config))
-    tables = frozenset(may_differ)
+    free = tuple(may_differ)
     for key in sorted(saved.keys() | now.keys()):
-        if key in tables or key.split(".")[0] in tables or saved.get(key) == now.get(key):
+        if saved.get(key) == now.get(key) or any(f"{key}.".startswith(f"{name}.") for name in free):
             continue
         if 2 * len(saved.keys() & now.keys()) < min(len(saved), len(now)):
             raise RunError(

@@ -87,6 +87,17 @@ def test_a_setting_in_a_table_is_named_and_may_differ_by_itself(tmp_path):
         Run("one", config=tables[2], root=tmp_path, may_differ=differ)
 
 
+def test_a_table_within_a_table_may_differ_and_no_other_whose_name_begins_alike(tmp_path):
+    def begin(**games):
+        Run("one", config={"games": games}, root=tmp_path, may_differ=["games.guide"]).close()
+
+    begin(guide={"skills": ["opener"], "share": 1.0}, guides=1)
+    begin(guide={"skills": []}, guides=1)
+    begin(guides=1)
+    with pytest.raises(RunError, match=r"games\.guides = 1, and now games\.guides = 2"):
+        begin(guides=2)
+
+
 def test_a_configuration_is_compared_without_opening_the_run(tmp_path):
     check_config(tmp_path / "one", {"seed": 1})
     assert not (tmp_path / "one").exists()
