@@ -13,8 +13,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # wait for ever.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_DEFAULT = "not slow and not vllm and not browser"
-
 # A busy machine is no fault of the code: how long an example or its making took decides nothing.
 settings.register_profile("maestro", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("maestro")
@@ -25,5 +23,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     A few named files are done sooner without the start of two processes. `-n 0` and `-n 4` overrule it.
     """
-    is_whole = config.args == config.getini("testpaths") and config.option.markexpr == _DEFAULT
+    is_whole = config.args == config.getini("testpaths") and config.option.markexpr in config.getini(
+        "addopts"
+    )
     return min(2, os.cpu_count() or 1) if is_whole else 0

@@ -42,8 +42,8 @@ PROCESS_BYTES, GAME_BYTES = 380e6, {"nethack": 5e6}
 """Memory of a process with torch in it, and of a game: roughly what `top` showed."""
 MAY_DIFFER = (
     "steps", "num_workers", "num_groups", "games.num_games", "games.training", "games.dungeons", "games.guide",
-    "batches_ahead", "learner_threads", "device", "save_every_s", "keep_checkpoints", "milestone_steps", "batch_size", "learning_rate",
-    "entropy_coefficient", "pull", "probes",
+    "batches_ahead", "learner_threads", "device", "save_every_s", "keep_checkpoints", "milestone_steps", "batch_size",
+    "learning_rate", "entropy_coefficient", "pull", "probes",
 )  # fmt: skip
 """Settings that may change when a run goes on: of speed, of learning, and of the curriculum. What each session used is in
 settings.jsonl."""

@@ -320,7 +320,7 @@ class SkillGames:
         for index, code in zip(indices, codes, strict=True):
             executive.start(index, world.states[index], code)
         if self._guide is not None:
-            self._guide.lead(guided, guided.values())
+            self._guide.lead(guided)
         for index in indices:
             self._take_over(index)
         return [index for index in indices if executive.running[index] is None]

@@ -8,7 +8,7 @@ Source: jump-start reinforcement learning, Uchendu et al. 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,16 +44,15 @@ class Guide:
         self._executive = executive
         self._policy = load_world_module(world.name).make_reference_policy(world.num_games)
 
-    def lead(self, games: Iterable[int], seeds: Iterable[int]) -> None:
-        """Play on in these games, whose episodes have begun; `seeds` fix what the guide draws at random.
+    def lead(self, seeds: Mapping[int, int]) -> None:
+        """Play on in these games, whose episodes have begun; each one's seed fixes what the guide draws at random.
 
         Where the episode ends on the way, nothing runs afterwards: `executive.running` is None.
         """
         world, executive = self._world, self._executive
-        leading = []
-        for index, seed in zip(games, seeds, strict=True):
+        for index, seed in seeds.items():
             self._policy.reset(index, seed)
-            leading.append(index)
+        leading = list(seeds)
         for _ in range(self.config.max_steps):
             leading = [index for index in leading if self._is_on_the_way(index)]
             if not leading:
